@@ -1,0 +1,45 @@
+# Everything sets itself up: a fresh clone needs Python 3.11+, make and the package registry.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Jobs of the workflow find the gvibench command here.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.DEFAULT_GOAL := help
+.PHONY: help study test test-all lint bench clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit("gvibench needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; say which with: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.study: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@ $(VENV)/.study
+
+study: $(VENV)/.study  ## run the default study: results/ when it is done
+	snakemake
+
+test: $(VENV)/.dev  ## the fast tests (minutes)
+	pytest -n 2 --dist worksteal -m "not slow"
+
+test-all: $(VENV)/.dev  ## every test
+	pytest -n 2 --dist worksteal
+
+lint: $(VENV)/.dev  ## formatting, style and types
+	ruff check
+	ruff format --check
+	mypy
+	snakefmt --check Snakefile rules
+
+bench: $(VENV)/.dev  ## measure speed, as ratios in one process
+	python benchmarks/iterations.py
+
+clean:  ## remove the environment and everything a study made
+	rm -rf $(VENV) .snakemake results/*/

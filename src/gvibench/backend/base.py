@@ -1,0 +1,76 @@
+"""What a device must offer to models and solvers."""
+
+from typing import Any, Protocol
+
+import numpy as np
+
+__all__ = ["Array", "Backend", "Timer"]
+
+Array = Any
+"""An array of the backend's own kind (NumPy or CuPy)."""
+
+
+class Timer(Protocol):
+    """A stopwatch that counts finished work: it synchronises the device before it reads."""
+
+    def start(self) -> None:
+        """Start counting."""
+
+    def stop(self) -> float:
+        """Stop counting and return the seconds since `start`."""
+
+
+class Backend(Protocol):
+    """Array namespace and linear algebra of one device, in one floating-point type."""
+
+    name: str
+    xp: Any
+    dtype: Any
+    block_bytes: int
+    """How large a block of rows may be so that a pass over it stays in the nearest big cache."""
+
+    def asarray(self, values: Any) -> Array:
+        """Move host values to the device in the backend's dtype, row-major."""
+
+    def to_host(self, values: Array) -> np.ndarray:
+        """Copy to host memory as float64."""
+
+    def times_lower(self, rows: Array, lower: Array, out: Array | None = None) -> Array:
+        """Return `rows @ lower` (TRMM); `out` may be a buffer of the shape of `rows`."""
+
+    def times_lower_t(self, rows: Array, lower: Array) -> Array:
+        """Return `rows @ lower.T` (TRMM)."""
+
+    def solve_lower(self, rows: Array, lower: Array, out: Array | None = None) -> Array:
+        """Return `rows @ inv(lower).T`: each row x becomes the solution of `lower z = x` (TRSM)."""
+
+    def solve_lower_t(self, rows: Array, lower: Array) -> Array:
+        """Return `rows @ inv(lower)`: each row x becomes the solution of `lower.T z = x`."""
+
+    def lower_times_lower(self, left: Array, right: Array) -> Array:
+        """Return the product of two lower triangular matrices, lower triangular itself."""
+
+    def add_gram(self, total: Array, rows: Array, weights: Array, buffer: Array) -> Array:
+        """Return `total + sum_i weights_i rows_i rows_i'` in the lower triangle (SYRK).
+
+        Weights of either sign are honoured. `buffer` is scratch of the shape of `rows` and may be
+        `rows` itself, which is then lost.
+        """
+
+    def mirror(self, lower_half: Array) -> Array:
+        """Return the symmetric matrix whose lower triangle is given."""
+
+    def cholesky(self, matrix: Array) -> Array:
+        """Return the lower Cholesky factor; raises `Diverged` if there is none (POTRF)."""
+
+    def invert_lower(self, lower: Array) -> Array:
+        """Return the inverse of a lower triangular matrix (TRTRI)."""
+
+    def triangularise(self, root: Array) -> Array:
+        """Return the lower L with positive diagonal and L L' = root root', by QR."""
+
+    def eigh(self, matrix: Array) -> tuple[Array, Array]:
+        """Return eigenvalues (ascending) and eigenvectors of a symmetric matrix."""
+
+    def timer(self) -> Timer:
+        """Return a stopwatch for work on this device."""

@@ -1,0 +1,116 @@
+"""NumPy arrays with SciPy's BLAS and LAPACK."""
+
+import time
+from typing import Any
+
+import numpy as np
+from scipy.linalg import get_blas_funcs, get_lapack_funcs
+
+from gvibench.backend.base import Array
+from gvibench.errors import Diverged
+
+__all__ = ["NumpyBackend"]
+
+
+class NumpyBackend:
+    """Row-major NumPy arrays; BLAS sees their transposes, which are column-major, without copies."""
+
+    name = "cpu"
+    xp = np
+    block_bytes = 512 * 1024
+
+    def __init__(self, dtype: str = "float64") -> None:
+        self.dtype = np.dtype(dtype)
+        sample = np.empty(0, self.dtype)
+        self._trmm, self._trsm, self._syrk = get_blas_funcs(("trmm", "trsm", "syrk"), (sample,))
+        self._potrf, self._trtri, self._geqrf = get_lapack_funcs(
+            ("potrf", "trtri", "geqrf"), (sample,)
+        )
+
+    def asarray(self, values: Any) -> Array:
+        return np.ascontiguousarray(values, dtype=self.dtype)
+
+    def to_host(self, values: Array) -> np.ndarray:
+        return np.asarray(values, dtype=np.float64)
+
+    def times_lower(self, rows: Array, lower: Array, out: Array | None = None) -> Array:
+        return self._triangular(self._trmm, rows, lower, transpose=0, out=out)
+
+    def times_lower_t(self, rows: Array, lower: Array) -> Array:
+        return self._triangular(self._trmm, rows, lower, transpose=1)
+
+    def solve_lower(self, rows: Array, lower: Array, out: Array | None = None) -> Array:
+        return self._triangular(self._trsm, rows, lower, transpose=1, out=out)
+
+    def solve_lower_t(self, rows: Array, lower: Array) -> Array:
+        return self._triangular(self._trsm, rows, lower, transpose=0)
+
+    def lower_times_lower(self, left: Array, right: Array) -> Array:
+        return np.tril(self.times_lower(left, right))
+
+    def _triangular(
+        self, routine: Any, rows: Array, lower: Array, transpose: int, out: Array | None = None
+    ) -> Array:
+        # In column-major eyes `lower` is the upper triangular matrix lower.T, and `rows` is rows.T:
+        # the product from the right becomes one from the left.
+        if out is None:
+            out = np.empty(rows.shape, self.dtype)
+        np.copyto(out, rows)
+        routine(1.0, lower.T, out.T, side=0, lower=0, trans_a=transpose, overwrite_b=1)
+        return out
+
+    def add_gram(self, total: Array, rows: Array, weights: Array, buffer: Array) -> Array:
+        # A weight may be negative (the piecewise bound has negative curvature near its knots), so
+        # sum w zz' is formed as sum |w| zz' minus twice the negative part.
+        np.multiply(rows, np.sqrt(np.abs(weights))[:, None], out=buffer)
+        self._syrk(1.0, buffer.T, beta=1.0, c=total.T, lower=0, overwrite_c=1)
+        if weights.min(initial=0.0) < 0.0:
+            negative = buffer[weights < 0.0]
+            self._syrk(-2.0, negative.T, beta=1.0, c=total.T, lower=0, overwrite_c=1)
+        return total
+
+    def mirror(self, lower_half: Array) -> Array:
+        lower = np.tril(lower_half)
+        full = lower + lower.T
+        np.fill_diagonal(full, lower.diagonal())
+        return full
+
+    def cholesky(self, matrix: Array) -> Array:
+        upper, info = self._potrf(matrix.T, lower=0, clean=1)
+        if info != 0:
+            raise Diverged("the matrix to factorise is not positive definite")
+        return upper.T
+
+    def invert_lower(self, lower: Array) -> Array:
+        upper, info = self._trtri(lower.T, lower=0)
+        if info != 0:
+            raise Diverged("a triangular factor is singular")
+        return upper.T
+
+    def triangularise(self, root: Array) -> Array:
+        if not np.isfinite(root).all():
+            raise Diverged("the factor of V is not finite")
+        packed = self._geqrf(root.T, lwork=64 * len(root))[0]  # room for its blocked form
+        lower = np.tril(packed.T)
+        lower *= np.where(lower.diagonal() < 0, -1, 1).astype(self.dtype)
+        return np.ascontiguousarray(lower)
+
+    def eigh(self, matrix: Array) -> tuple[Array, Array]:
+        values, vectors = np.linalg.eigh(matrix)
+        return values, vectors
+
+    def timer(self) -> "WallTimer":
+        return WallTimer()
+
+
+class WallTimer:
+    """Seconds on the monotonic clock: CPU work is finished when the call returns."""
+
+    def __init__(self) -> None:
+        self._start = 0.0
+
+    def start(self) -> None:
+        self._start = time.perf_counter()
+
+    def stop(self) -> float:
+        return time.perf_counter() - self._start

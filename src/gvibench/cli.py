@@ -1,0 +1,260 @@
+"""The command line. Each command imports what it needs when it runs, so that `run` starts fast."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from gvibench import __version__
+from gvibench.errors import UserError
+
+if TYPE_CHECKING:
+    from gvibench.datasets.prepared import Prepared
+    from gvibench.spec import DataSpec, ProblemSpec
+
+__all__ = ["main"]
+
+Problem = TypeVar("Problem", bound="ProblemSpec")
+
+Command = Callable[[argparse.Namespace], None]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return 0, or 2 after a mistake of the user's, which is printed."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    command: Command = options.command
+    try:
+        command(options)
+    except UserError as error:
+        print(f"gvibench: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # the reader of our output has gone, as `head` does
+        sys.stderr.close()
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="gvibench", description="Benchmark studies of Gaussian variational inference."
+    )
+    parser.add_argument("--version", action="version", version=f"gvibench {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    run = commands.add_parser("run", help="do one run and write its trace")
+    run.set_defaults(command=_run)
+    run.add_argument("--spec", metavar="JSON", help="the whole run as JSON, instead of flags")
+    run.add_argument("--out", required=True, type=Path, help="trace to write (*.zarr.zip)")
+    _add_data_file(run)
+    _add_spec_flags(run)
+
+    optimum = commands.add_parser("optimum", help="find the exact optimum that gaps refer to")
+    optimum.set_defaults(command=_optimum)
+    optimum.add_argument("--spec", metavar="JSON", help="the problem as JSON, instead of flags")
+    optimum.add_argument("--out", required=True, type=Path, help="file to write (*.zarr.zip)")
+    _add_data_file(optimum)
+    _add_spec_flags(optimum, only=_problem_fields())
+
+    prepare = commands.add_parser("prepare", help="fetch, split and scale a data set")
+    prepare.set_defaults(command=_prepare)
+    prepare.add_argument("--spec", metavar="JSON", help="the data as JSON, instead of flags")
+    prepare.add_argument("--out", required=True, type=Path, help="file to write (*.zarr.zip)")
+    _add_spec_flags(prepare, only=())
+
+    show = commands.add_parser("show", help="summarise a trace for a person")
+    show.set_defaults(command=_show)
+    show.add_argument("trace", type=Path)
+
+    datasets = commands.add_parser("datasets", help="list the data sets")
+    datasets.set_defaults(command=_datasets)
+    solvers = commands.add_parser("solvers", help="list the solvers and their options")
+    solvers.set_defaults(command=_solvers)
+    return parser
+
+
+# Flags are made from the fields of the specs, so that there is one list of settings.
+
+
+def _problem_fields() -> tuple[str, ...]:
+    from gvibench.spec import ProblemSpec
+
+    return tuple(ProblemSpec.model_fields)
+
+
+def _add_data_file(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="PREPARED",
+        help="prepared data file (default: the data set's own, made on first use)",
+    )
+
+
+def _add_spec_flags(
+    parser: argparse.ArgumentParser, only: Sequence[str] | None = None
+) -> None:
+    from gvibench.spec import DataSpec, RunSpec
+
+    data = parser.add_argument_group("data")
+    for name, field in DataSpec.model_fields.items():
+        if name == "options":
+            _add_pairs(data, "--data-option", field.description)
+        elif name == "intercept":
+            data.add_argument("--intercept", action="store_true", default=None)
+        else:
+            data.add_argument(_flag(name), dest=f"data.{name}", help=_help(field))
+    group = parser.add_argument_group("settings")
+    for name, field in RunSpec.model_fields.items():
+        if name == "data" or (only is not None and name not in only):
+            continue
+        if name == "solver_options":
+            _add_pairs(group, "--solver-option", field.description)
+        elif name == "record":
+            group.add_argument("--record", nargs="+", metavar="NAME", help=_help(field))
+        else:
+            group.add_argument(_flag(name), dest=name, help=_help(field))
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _help(field: Any) -> str:
+    return " ".join((field.description or "").split()).replace("%", "%%")
+
+
+def _add_pairs(group: Any, flag: str, description: str | None) -> None:
+    group.add_argument(
+        flag, action="append", metavar="NAME=VALUE", help=" ".join((description or "").split())
+    )
+
+
+def _pairs(given: Sequence[str] | None, flag: str) -> dict[str, Any]:
+    pairs: dict[str, Any] = {}
+    for text in given or ():
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise UserError(f"{flag} takes NAME=VALUE, got '{text}'")
+        pairs[name] = _number_or_text(value)
+    return pairs
+
+
+def _number_or_text(text: str) -> bool | int | float | str:
+    if text in {"true", "false"}:
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _data_values(options: argparse.Namespace) -> dict[str, Any]:
+    from gvibench.spec import DataSpec
+
+    given = vars(options)
+    values = {
+        name: given[f"data.{name}"]
+        for name in DataSpec.model_fields
+        if given.get(f"data.{name}") is not None
+    }
+    if options.intercept:
+        values["intercept"] = True
+    if options.data_option:
+        values["options"] = _pairs(options.data_option, "--data-option")
+    return values
+
+
+def _spec(options: argparse.Namespace, kind: type[Problem]) -> Problem:
+    """Return the spec that `--spec` or the flags define, completed by the data set's preset."""
+    from gvibench.datasets.catalogue import complete, find
+    from gvibench.presets import PAPER_STEPS
+    from gvibench.spec import DataSpec, parse
+
+    if options.spec is not None:
+        spec = parse(kind, options.spec, "--spec")
+        return spec.model_copy(update={"data": complete(spec.data)})
+    data = complete(parse(DataSpec, _data_values(options), "data", from_text=True))
+    given = vars(options)
+    values = {name: given[name] for name in kind.model_fields if given.get(name) is not None}
+    values["data"] = data
+    values.setdefault("beta", find(data).beta)
+    if "solver" in kind.model_fields:
+        values["solver_options"] = _pairs(options.solver_option, "--solver-option")
+        step = PAPER_STEPS.get(data.dataset, {}).get(str(values.get("solver")))
+        if step is not None:
+            values.setdefault("step", step)
+    return parse(kind, values, "command line", from_text=True)
+
+
+def _prepared(options: argparse.Namespace, data: "DataSpec") -> "Prepared":
+    from gvibench.datasets import prepared_path
+    from gvibench.datasets.prepared import read_prepared
+
+    return read_prepared(options.data or prepared_path(data))
+
+
+def _run(options: argparse.Namespace) -> None:
+    from gvibench.files import check_writable
+    from gvibench.run import execute
+    from gvibench.spec import RunSpec
+    from gvibench.summary import summarise
+    from gvibench.traces import write_trace
+
+    spec = _spec(options, RunSpec)
+    check_writable(options.out)
+    trace = execute(spec, _prepared(options, spec.data))
+    write_trace(options.out, trace)
+    print(summarise(trace))
+
+
+def _optimum(options: argparse.Namespace) -> None:
+    from gvibench.files import check_writable
+    from gvibench.optimum import find_optimum, write_optimum
+    from gvibench.spec import ProblemSpec
+
+    spec = _spec(options, ProblemSpec)
+    check_writable(options.out)
+    optimum = find_optimum(spec, _prepared(options, spec.data))
+    write_optimum(options.out, optimum)
+    print(optimum.summary())
+
+
+def _prepare(options: argparse.Namespace) -> None:
+    from gvibench.datasets import prepare
+    from gvibench.spec import DataSpec, parse
+
+    if options.spec is not None:
+        spec = parse(DataSpec, options.spec, "--spec")
+    else:
+        spec = parse(DataSpec, _data_values(options), "data", from_text=True)
+    prepare(spec, options.out)
+
+
+def _show(options: argparse.Namespace) -> None:
+    from gvibench.summary import describe
+    from gvibench.traces import read_trace
+
+    print(describe(read_trace(options.trace)))
+
+
+def _datasets(options: argparse.Namespace) -> None:
+    from gvibench.datasets import catalogue
+
+    for name in catalogue.names():
+        entry = catalogue.entry(name)
+        size = f"{entry.n} x {entry.d}" if entry.n else "any size"
+        print(f"{name:20} {size:14} beta {entry.beta:<7g} {entry.title}")
+
+
+def _solvers(options: argparse.Namespace) -> None:
+    from gvibench import solvers
+
+    for name in solvers.names():
+        solver = solvers.solver_class(name)
+        print(f"{name:14} {solver.title:14} {solver.reference}")
+        for option, field in solver.model_fields.items():
+            print(f"{'':14}   {option} = {field.default!r}: {_help(field)}")

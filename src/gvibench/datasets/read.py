@@ -1,0 +1,155 @@
+"""Reading raw files: svmlight text, MNIST's idx format and NumPy's ``.npz``.
+
+Every reader turns what can be wrong with a file into one sentence.
+"""
+
+import bz2
+import contextlib
+import gzip
+import math
+import struct
+import zipfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gvibench.errors import UserError
+
+__all__ = ["UNPACKING_ERRORS", "Table", "open_raw", "read_idx", "read_npz", "read_svmlight"]
+
+UNPACKING_ERRORS = (OSError, EOFError, zlib.error)
+"""What the standard library raises for a damaged .gz or .bz2 file."""
+
+_IDX_UNSIGNED_BYTE = 0x08
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows as they were read."""
+
+    x: Any
+    """A NumPy array or a SciPy CSR matrix (which has no types of its own), float64."""
+    y: NDArray[np.float64]
+    """The raw labels."""
+
+
+def open_raw(path: Path) -> IO[bytes]:
+    """Open a file for reading, unpacking it if it is packed, whatever its name says."""
+    with path.open("rb") as stream:
+        magic = stream.read(3)
+    if magic == b"BZh":
+        return cast(IO[bytes], bz2.BZ2File(path))
+    if magic[:2] == b"\x1f\x8b":
+        return cast(IO[bytes], gzip.GzipFile(path))
+    return path.open("rb")
+
+
+def read_svmlight(
+    paths: Sequence[Path], zero_based: bool | str, origins: Sequence[str] | None = None
+) -> list[Table]:
+    """Read svmlight files that share their columns.
+
+    Parameters
+    ----------
+    paths
+        The files, packed with gzip or bzip2 or not at all.
+    zero_based
+        Whether columns count from 0; ``"auto"`` looks for a column 0 in any of the files.
+    origins
+        What messages call the files; by default their paths.
+    """
+    from sklearn.datasets import load_svmlight_files
+
+    names = origins or [str(path) for path in paths]
+    with contextlib.ExitStack() as stack:
+        try:
+            streams = [stack.enter_context(open_raw(path)) for path in paths]
+            loaded = load_svmlight_files(streams, dtype=np.float64, zero_based=zero_based)
+        except FileNotFoundError as error:
+            raise UserError(f"{error.filename} does not exist") from error
+        except (*UNPACKING_ERRORS, ValueError, OverflowError) as error:
+            raise UserError(f"cannot read {' and '.join(names)} as svmlight: {error}") from error
+    tables = [Table(x, y) for x, y in zip(loaded[::2], loaded[1::2], strict=True)]
+    for table, name in zip(tables, names, strict=True):
+        _refuse_unusable(table, name)
+    return tables
+
+
+def read_npz(path: Path) -> tuple[Table, Table | None]:
+    """Read arrays ``X`` and ``y``, and ``X_test`` and ``y_test`` if the file has them."""
+    wanted = ("X", "y", "X_test", "y_test")
+    try:
+        with path.open("rb") as stream:
+            if not zipfile.is_zipfile(stream):
+                raise ValueError("it is not a zip archive of arrays, or it is cut off")
+            stream.seek(0)
+            # Pickled objects could run code; plain arrays are all we need.
+            archive = np.load(stream, allow_pickle=False)
+            arrays = {name: np.asarray(archive[name]) for name in wanted if name in archive.files}
+    except FileNotFoundError as error:
+        raise UserError(f"{path} does not exist") from error
+    except (*UNPACKING_ERRORS, ValueError, zipfile.BadZipFile) as error:
+        raise UserError(f"cannot read {path} as .npz: {error}") from error
+    train = _npz_table(arrays, "X", "y", path)
+    if not {"X_test", "y_test"} & set(arrays):
+        return train, None
+    test = _npz_table(arrays, "X_test", "y_test", path)
+    if test.x.shape[1] != train.x.shape[1]:
+        raise UserError(
+            f"{path}: X has {train.x.shape[1]} columns but X_test has {test.x.shape[1]}"
+        )
+    return train, test
+
+
+def read_idx(path: Path) -> NDArray[np.uint8]:
+    """Read an array of unsigned bytes in the format of MNIST's original files."""
+    try:
+        with open_raw(path) as stream:
+            content = stream.read()
+    except UNPACKING_ERRORS as error:
+        raise UserError(f"{path} is cut off or damaged: {error}") from error
+    if len(content) < 4 or content[:2] != b"\0\0" or content[2] != _IDX_UNSIGNED_BYTE:
+        raise UserError(f"{path} is not an idx file of unsigned bytes")
+    dimensions = content[3]
+    header = 4 + 4 * dimensions
+    if len(content) < header:
+        raise UserError(f"{path} is cut off inside its header")
+    shape = struct.unpack_from(f">{dimensions}I", content, 4)
+    values = np.frombuffer(content, np.uint8, offset=header)
+    if values.size != math.prod(shape):
+        raise UserError(f"{path} holds {values.size} bytes, its header says {shape}")
+    return values.reshape(shape)
+
+
+def _npz_table(arrays: dict[str, NDArray[Any]], x: str, y: str, path: Path) -> Table:
+    for name, dimensions in ((x, 2), (y, 1)):
+        if name not in arrays:
+            raise UserError(f"{path} has no array '{name}': save it with {x}=..., {y}=...")
+        if arrays[name].ndim != dimensions or arrays[name].dtype.kind not in "biuf":
+            raise UserError(
+                f"{path}: '{name}' must be numeric with {dimensions} dimensions, "
+                f"not {arrays[name].dtype} of shape {arrays[name].shape}"
+            )
+    if len(arrays[x]) != len(arrays[y]):
+        raise UserError(
+            f"{path}: '{x}' has {len(arrays[x])} rows but '{y}' has {len(arrays[y])} labels"
+        )
+    table = Table(arrays[x].astype(np.float64), arrays[y].astype(np.float64))
+    _refuse_unusable(table, str(path))
+    return table
+
+
+def _refuse_unusable(table: Table, name: str) -> None:
+    rows, columns = table.x.shape
+    if rows == 0 or columns == 0:
+        raise UserError(f"{name} is empty: it has {rows} rows and {columns} columns")
+    values = table.x if isinstance(table.x, np.ndarray) else table.x.data
+    if not np.isfinite(values).all():
+        raise UserError(f"{name} has values that are not finite: remove or fill them first")
+    if not np.isfinite(table.y).all():
+        raise UserError(f"{name} has labels that are not finite: remove those rows first")

@@ -1,0 +1,18 @@
+"""The expectations themselves, from the table described in `exact_table`."""
+
+from gvibench.expectations.base import Expectation
+from gvibench.expectations.exact_table import load_table
+
+__all__ = ["Exact"]
+
+
+class Exact(Expectation):
+    """F0, F1 and F2 to 1e-11; phi and its derivatives themselves where s2 = 0.
+
+    F0 >= 0, 0 <= F1 <= 1 and F2 >= 0 hold exactly.
+    """
+
+    name = "exact"
+
+    def __init__(self) -> None:
+        super().__init__("exact", load_table())

@@ -1,0 +1,4 @@
+"""The compiled kernels: modules that import Numba, needed only when a kernel is not yet cached.
+
+Each has one function `evaluate` with the arguments that `gvibench.expectations.native` describes.
+"""

@@ -1,0 +1,103 @@
+"""Machine code for the kernels, compiled once by Numba and then loaded without it.
+
+Importing Numba and starting its compiler takes half a second, even for a function in its own
+cache: more than many a run. So the object code of a kernel is kept in the user's cache and loaded
+by llvmlite alone, in a few milliseconds. The name of a file there depends on everything that the
+code does: the sources, the compiler and the processor.
+"""
+
+import ctypes
+import hashlib
+import importlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import llvmlite  # type: ignore[import-untyped]
+import llvmlite.binding as llvm  # type: ignore[import-untyped]
+import numpy as np
+
+from gvibench.errors import UserError
+from gvibench.files import atomic_path, cache_dir
+
+__all__ = ["load_kernel"]
+
+_INTEGER, _POINTER = ctypes.c_int64, ctypes.c_void_p
+_C_ARGUMENTS = (_POINTER, _INTEGER, _INTEGER, *5 * (_POINTER,))
+_ENTRY = "evaluate"
+_DIGEST_SIZE = hashlib.sha256().digest_size
+
+
+@cache
+def load_kernel(name: str, dtype: np.dtype[Any]) -> Callable[..., None]:
+    """Return kernel `name` for points of type `dtype`, as a function of addresses and numbers.
+
+    The arguments are the address of a float64 table, the number of its rows, the number of points
+    and the addresses of mu, s2, f0, f1 and f2.
+    """
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        cpu=cpu, features=features, opt=3, jit=True
+    )
+    sources = [source.read_bytes() for source in sorted(Path(__file__).parent.rglob("*.py"))]
+    made_by = [llvmlite.__version__, machine.triple, cpu, features]
+    key = hashlib.sha256(repr([sources, made_by]).encode()).hexdigest()[:16]
+    path = cache_dir() / "kernels" / f"{name}-{dtype.name}-{key}.o"
+    code = _read(path)
+    if code is None:
+        code = _compile(name, dtype.name, machine)
+        _write(path, code)
+
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    kernel: Any = ctypes.CFUNCTYPE(None, *_C_ARGUMENTS)(engine.get_function_address(_ENTRY))
+    kernel.engine = engine  # owns the code: must live as long as the function
+    return kernel  # type: ignore[no-any-return]
+
+
+def _read(path: Path) -> bytes | None:
+    # LLVM ends the process when it meets broken object code, hence the digest.
+    try:
+        stored = path.read_bytes()
+    except OSError:
+        return None
+    digest, code = stored[:_DIGEST_SIZE], stored[_DIGEST_SIZE:]
+    return code if hashlib.sha256(code).digest() == digest else None
+
+
+def _write(path: Path, code: bytes) -> None:
+    # A cache that cannot be written costs time, nothing else.
+    try:
+        with atomic_path(path) as part:
+            part.write_bytes(hashlib.sha256(code).digest() + code)
+    except (OSError, UserError):
+        pass
+
+
+def _compile(name: str, dtype: str, machine: llvm.TargetMachine) -> bytes:
+    """Return the object code of a kernel, with a function `_ENTRY` and no need of any library."""
+    import numba
+    from numba import types
+
+    kernel = importlib.import_module(f"gvibench.expectations.kernels.{name}")
+    doubles, points = types.CPointer(types.float64), types.CPointer(getattr(types, dtype))
+    signature = types.void(doubles, types.int64, types.int64, *5 * (points,))
+    # Inlined into Numba's wrapper, the kernel shows that it never raises, and with that the
+    # wrapper's calls to Python disappear.
+    compiled = numba.cfunc(signature, error_model="numpy", forceinline=True)(kernel.evaluate)
+    module = llvm.parse_assembly(compiled.inspect_llvm())
+    module.get_function(compiled.native_name).name = _ENTRY
+    missing = [
+        function.name
+        for function in module.functions
+        if function.is_declaration and not function.name.startswith("llvm.")
+    ]
+    if missing:
+        # Without Numba nothing defines these; LLVM would end the process on loading.
+        raise RuntimeError(f"kernel '{name}' calls {', '.join(missing)}")
+    code: bytes = machine.emit_object(module)
+    return code

@@ -1,0 +1,116 @@
+"""The two ways a solver holds its covariance: a factor of V, or a factor of the precision V^{-1}.
+
+Both answer the same questions, so that models and recording need not know which one it is.
+`C` below is any root, C C' = V; every quantity computed from it is independent of the choice.
+"""
+
+from typing import Protocol
+
+from gvibench.backend import Array, Backend
+
+__all__ = ["CovarianceFactor", "Factor", "PrecisionFactor"]
+
+
+class Factor(Protocol):
+    """A covariance V, held as a lower triangular factor."""
+
+    backend: Backend
+    lower: Array
+
+    def whiten(self, rows: Array, out: Array | None = None) -> Array:
+        """Return `rows @ C`, whose squared row norms are the variances `x' V x`."""
+
+    def covariance_times(self, vector: Array) -> Array:
+        """Return `V @ vector`."""
+
+    def congruence(self, matrix: Array) -> Array:
+        """Return `C' @ matrix @ C` for a symmetric matrix."""
+
+    def inner(self) -> Array:
+        """Return `C' @ C`."""
+
+    def variances_total(self) -> Array:
+        """Return `tr V`."""
+
+    def log_det(self) -> Array:
+        """Return `log det V`."""
+
+    def last_variance(self) -> Array:
+        """Return the variance of the last coordinate given that no other is coupled to it."""
+
+    def covariance_lower(self) -> Array:
+        """Return the lower triangular root of V with positive diagonal."""
+
+
+class CovarianceFactor:
+    """V = L L'."""
+
+    def __init__(self, backend: Backend, lower: Array) -> None:
+        self.backend = backend
+        self.lower = lower
+
+    def whiten(self, rows: Array, out: Array | None = None) -> Array:
+        return self.backend.times_lower(rows, self.lower, out)
+
+    def covariance_times(self, vector: Array) -> Array:
+        return self.lower @ (vector @ self.lower)
+
+    def congruence(self, matrix: Array) -> Array:
+        half = self.backend.times_lower(matrix, self.lower)
+        return self.backend.times_lower(self.backend.xp.ascontiguousarray(half.T), self.lower)
+
+    def inner(self) -> Array:
+        return self.lower.T @ self.lower
+
+    def variances_total(self) -> Array:
+        return self.backend.xp.sum(self.lower * self.lower)
+
+    def log_det(self) -> Array:
+        xp = self.backend.xp
+        # |.|: a square-root step may flip the sign of a column, which leaves V as it is.
+        return 2.0 * xp.sum(xp.log(xp.abs(xp.diagonal(self.lower))))
+
+    def last_variance(self) -> Array:
+        return self.lower[-1, -1] ** 2
+
+    def covariance_lower(self) -> Array:
+        xp = self.backend.xp
+        return self.lower * xp.where(xp.diagonal(self.lower) < 0, -1.0, 1.0)
+
+
+class PrecisionFactor:
+    """V = (L L')^{-1}; its root is C = L^{-T}."""
+
+    def __init__(self, backend: Backend, lower: Array) -> None:
+        self.backend = backend
+        self.lower = lower
+
+    def whiten(self, rows: Array, out: Array | None = None) -> Array:
+        return self.backend.solve_lower(rows, self.lower, out)
+
+    def covariance_times(self, vector: Array) -> Array:
+        half = self.backend.solve_lower(vector[None, :], self.lower)
+        return self.backend.solve_lower_t(half, self.lower)[0]
+
+    def congruence(self, matrix: Array) -> Array:
+        half = self.backend.solve_lower(matrix, self.lower)
+        return self.backend.solve_lower(self.backend.xp.ascontiguousarray(half.T), self.lower)
+
+    def inner(self) -> Array:
+        inverse = self.backend.invert_lower(self.lower)
+        return inverse @ inverse.T
+
+    def variances_total(self) -> Array:
+        inverse = self.backend.invert_lower(self.lower)
+        return self.backend.xp.sum(inverse * inverse)
+
+    def log_det(self) -> Array:
+        xp = self.backend.xp
+        return -2.0 * xp.sum(xp.log(xp.abs(xp.diagonal(self.lower))))
+
+    def last_variance(self) -> Array:
+        return self.lower[-1, -1] ** -2.0
+
+    def covariance_lower(self) -> Array:
+        inverse = self.backend.invert_lower(self.lower)
+        return self.backend.triangularise(self.backend.xp.ascontiguousarray(inverse.T))

@@ -1,0 +1,52 @@
+"""Models: rows and a loss become an objective, its gradient g and its curvature H."""
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+from gvibench.backend import Backend
+from gvibench.errors import UserError
+from gvibench.models.base import METRICS, Model, Oracle, Rows, Sampling
+from gvibench.spec import RunSpec
+
+__all__ = ["METRICS", "MODULES", "Model", "Oracle", "Rows", "build", "model_class"]
+
+# As text, so that a run depends only on the code of its own model.
+MODULES = {
+    "logistic": "gvibench.models.logistic:LogisticModel",
+    "linear": "gvibench.models.linear:LinearModel",
+    "non-convex": "gvibench.models.non_convex:NonConvexModel",
+}
+
+
+def model_class(name: str) -> type[Model]:
+    """Return the class of the model called `name`."""
+    module, _, attribute = MODULES[name].partition(":")
+    found: Any = getattr(importlib.import_module(module), attribute)
+    return found  # type: ignore[no-any-return]
+
+
+def build(
+    spec: RunSpec, backend: Backend, train: Rows, test: Rows, *, multiplicity: int = 1
+) -> Model:
+    """Return the model of one run on the given rows."""
+    kind = model_class(spec.model)
+    if spec.model != "linear" and not np.all(np.abs(train.y) == 1):
+        raise UserError(
+            f"model '{spec.model}' needs two classes, but the targets of '{spec.data.dataset}' are "
+            "real numbers: use model 'linear'"
+        )
+    sampling = (
+        Sampling(spec.batch, spec.samples, spec.seed) if spec.expectation == "stochastic" else None
+    )
+    return kind(
+        backend,
+        kind.build_loss(backend, spec),
+        train,
+        test,
+        beta=spec.beta,
+        gamma=spec.gamma,
+        sampling=sampling,
+        multiplicity=multiplicity,
+    )

@@ -1,0 +1,319 @@
+"""What all models share: one pass over the rows gives value, gradient and curvature.
+
+Everything a Gaussian q = N(m, V) needs from a row x is its predictor's mean `mu = x'm` and
+variance `s2 = x'Vx`. A model maps these to F0, F1, F2, the expected loss of the row and its first
+two derivatives in mu; sums over the rows give the rest.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+
+import numpy as np
+
+from gvibench.backend import Array, Backend
+from gvibench.gaussian import Factor
+from gvibench.spec import RunSpec
+
+__all__ = ["METRICS", "Curvature", "Model", "Objectives", "Oracle", "PointwiseLoss", "Rows", "Sampling"]
+
+Curvature = Literal["hessian", "whitened"]
+
+METRICS = (
+    "objective",
+    "neg_elbo",
+    "train_elbo_paper",
+    "test_nll",
+    "test_nll_at_mean",
+    "test_accuracy",
+    "grad_norm",
+)
+"""What is recorded of every iterate."""
+
+
+class Rows(NamedTuple):
+    """Rows of a design matrix and the target that belongs to each."""
+
+    x: Array
+    y: Array
+
+
+class Oracle(NamedTuple):
+    """What a solver learns about the model at one Gaussian."""
+
+    value: Array
+    """Sum of F0 over the rows, the mean penalty included; no prior, no entropy."""
+    gradient: Array
+    """g: the expected gradient, prior included."""
+    curvature: Array
+    """H, the expected Hessian, prior included; or C'HC if the solver asked for it whitened."""
+    kind: Curvature
+
+
+class Objectives(NamedTuple):
+    """The three objectives of one Gaussian, which must never be mixed up."""
+
+    objective: Array
+    neg_elbo: Array
+    train_elbo_paper: Array
+
+
+class PointwiseLoss(Protocol):
+    """The loss of one row as a function of its linear predictor."""
+
+    signed: bool
+    """Whether the rows are stored as -y x, so that the loss does not depend on y."""
+
+    def expect(self, mu: Array, s2: Array, y: Array, f0: Array, f1: Array, f2: Array) -> None:
+        """Write E l(X), E l'(X), E l''(X) for X ~ N(mu, s2)."""
+
+    def at(self, t: Array, y: Array) -> tuple[Array, Array, Array]:
+        """Return l(t), l'(t), l''(t)."""
+
+
+class Sampling(NamedTuple):
+    """Minibatch and Monte Carlo instead of a full pass."""
+
+    batch: int
+    samples: int
+    seed: int
+
+
+class Model:
+    """A sum of row losses with a Gaussian prior: what solvers minimise and runs record.
+
+    Parameters
+    ----------
+    backend
+        Where the arrays live.
+    loss
+        The loss of a row, with its deterministic expectation.
+    train, test
+        The rows.
+    beta, gamma
+        Prior coefficient and temperature.
+    sampling
+        If given, solvers see minibatch Monte Carlo estimates; recording stays deterministic.
+    multiplicity
+        How many coordinates the last one stands for (see `gvibench.models.reduction`).
+    """
+
+    rotation_invariant: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        backend: Backend,
+        loss: PointwiseLoss,
+        train: Rows,
+        test: Rows,
+        *,
+        beta: float,
+        gamma: float,
+        sampling: Sampling | None = None,
+        multiplicity: int = 1,
+    ) -> None:
+        self.backend = backend
+        self.loss = loss
+        self.train = _prepare(backend, loss, train)
+        self.test = _prepare(backend, loss, test)
+        self.beta = beta
+        self.gamma = gamma
+        self.sampling = sampling
+        self.multiplicity = multiplicity
+        self._buffers: dict[int, Array] = {}
+        # Targets of a regression belong to no class: their accuracy is not a number.
+        self._binary = bool(np.all(np.abs(test.y) == 1))
+
+    @property
+    def n(self) -> int:
+        """Number of training rows."""
+        return len(self.train.y)
+
+    @property
+    def d(self) -> int:
+        """Number of coordinates the solver works in."""
+        return int(self.train.x.shape[1])
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates of the problem, those that were reduced away included."""
+        return self.d + self.multiplicity - 1
+
+    @classmethod
+    def build_loss(cls, backend: Backend, spec: RunSpec) -> PointwiseLoss:
+        """Return the row loss that `spec` asks for."""
+        raise NotImplementedError
+
+    # What solvers call
+
+    def oracle(
+        self, mean: Array, factor: Factor, curvature: Curvature, iteration: int = 0
+    ) -> Oracle:
+        """Return value, gradient and curvature at N(mean, V) as this run's solver sees them.
+
+        `iteration` picks the draws of a stochastic run, so that a run can be continued anywhere.
+        """
+        if self.sampling is None:
+            return self.full_oracle(mean, factor, curvature)
+        return self._sampled_oracle(self.sampling, mean, factor, curvature, iteration)
+
+    def full_oracle(self, mean: Array, factor: Factor, curvature: Curvature) -> Oracle:
+        """Return the deterministic oracle: one pass over all rows, in blocks that stay in cache."""
+        xp, backend = self.backend.xp, self.backend
+        value = 0.0
+        gradient = xp.zeros(self.d, dtype=backend.dtype)
+        gram = xp.zeros((self.d, self.d), dtype=backend.dtype)
+        for x, y, buffer in self._blocks(self.train):
+            white = factor.whiten(x, buffer)
+            f0, f1, f2 = self._expect(x @ mean, _row_norms(xp, white), y)
+            value = value + xp.sum(f0)
+            gradient += f1 @ x
+            gram = backend.add_gram(gram, white if curvature == "whitened" else x, f2, buffer)
+        return self._complete(value, gradient, gram, mean, factor, curvature)
+
+    def penalty(self, mean: Array) -> tuple[Array, Array]:
+        """Return a penalty on the mean and its gradient: none, unless a model says so."""
+        return 0.0, 0.0
+
+    # What recording calls
+
+    def objectives(self, mean: Array, factor: Factor, value: Array) -> Objectives:
+        """Return all three objectives, `value` being that of the oracle."""
+        extra = self.multiplicity - 1
+        xp, d = self.backend.xp, self.dimension
+        trace = factor.variances_total()
+        log_det = factor.log_det()
+        if extra:
+            trace = trace + extra * factor.last_variance()
+            log_det = log_det + extra * xp.log(factor.last_variance())
+        quadratic = 0.5 * self.beta * (mean @ mean)
+        common = value + quadratic
+        whole = common + 0.5 * self.beta * trace
+        # beta = 0 is an improper prior: its negative ELBO is +infinity, and said to be so.
+        prior = -0.5 * d - (0.5 * d * math.log(self.beta) if self.beta > 0 else -math.inf)
+        # 0 * log det would be NaN once V has collapsed, which gamma = 0 allows.
+        entropy = 0.5 * self.gamma * log_det if self.gamma > 0 else 0.0
+        return Objectives(
+            whole - entropy,
+            whole - 0.5 * log_det + prior,
+            common - 0.5 * log_det,
+        )
+
+    def fisher_norm(self, factor: Factor, oracle: Oracle) -> Array:
+        """Return sqrt(g'Vg + |C'HC - gamma I|_F^2 / 2), the Fisher-Rao norm of the gradient."""
+        xp = self.backend.xp
+        white = (
+            oracle.curvature
+            if oracle.kind == "whitened"
+            else factor.congruence(oracle.curvature)
+        )
+        residual = white - self.gamma * xp.eye(self.d, dtype=self.backend.dtype)
+        square = xp.sum(residual * residual)
+        if self.multiplicity > 1:
+            square = square + (self.multiplicity - 1) * residual[-1, -1] ** 2
+        g = oracle.gradient
+        return xp.sqrt(g @ factor.covariance_times(g) + 0.5 * square)
+
+    def metrics(self, mean: Array, factor: Factor, oracle: Oracle) -> Array:
+        """Return the values of `METRICS`, as one array on the device."""
+        if self.sampling is not None:
+            oracle = self.full_oracle(mean, factor, "hessian")
+        values = [
+            *self.objectives(mean, factor, oracle.value),
+            *self.test_metrics(mean, factor),
+            self.fisher_norm(factor, oracle),
+        ]
+        return self.backend.xp.stack([self.backend.xp.asarray(value) for value in values])
+
+    def test_metrics(self, mean: Array, factor: Factor) -> tuple[Array, Array, Array]:
+        """Return the expected NLL (sum), the NLL at the mean (average) and the accuracy."""
+        xp = self.backend.xp
+        nll = at_mean = correct = 0.0
+        for x, y, buffer in self._blocks(self.test):
+            mu = x @ mean
+            nll = nll + xp.sum(self._expect(mu, _row_norms(xp, factor.whiten(x, buffer)), y)[0])
+            at_mean = at_mean + xp.sum(self.loss.at(mu, y)[0])
+            # Rows stored as -y x are classified rightly when their predictor is negative.
+            correct = correct + xp.sum(mu < 0 if self.loss.signed else mu * y > 0)
+        count = len(self.test.y)
+        return nll, at_mean / count, correct / count if self._binary else math.nan
+
+    # The passes
+
+    def _blocks(self, rows: Rows) -> Iterator[tuple[Array, Array, Array]]:
+        size = max(1, self.backend.block_bytes // (self.d * self.backend.dtype.itemsize))
+        for start in range(0, len(rows.y), size):
+            x = rows.x[start : start + size]
+            yield x, rows.y[start : start + size], self._buffer(len(x))
+
+    def _buffer(self, count: int) -> Array:
+        # At most three sizes occur: a full block and the two last, part-filled ones.
+        if count not in self._buffers:
+            shape = (count, self.d)
+            self._buffers[count] = self.backend.xp.empty(shape, dtype=self.backend.dtype)
+        return self._buffers[count]
+
+    def _expect(self, mu: Array, s2: Array, y: Array) -> tuple[Array, Array, Array]:
+        f0, f1, f2 = self.backend.xp.empty((3, len(mu)), dtype=self.backend.dtype)
+        self.loss.expect(mu, s2, y, f0, f1, f2)
+        return f0, f1, f2
+
+    def _sampled_oracle(
+        self,
+        sampling: Sampling,
+        mean: Array,
+        factor: Factor,
+        curvature: Curvature,
+        iteration: int,
+    ) -> Oracle:
+        xp, backend = self.backend.xp, self.backend
+        batch = min(sampling.batch, self.n)
+        # Drawn on the host from (seed, iteration) alone: the same on every device, and resumable.
+        rng = np.random.default_rng([sampling.seed, 1, iteration])
+        picked = np.sort(rng.choice(self.n, batch, replace=False))
+        draws = backend.asarray(rng.standard_normal((sampling.samples, self.d)))
+        x, y = self.train.x[xp.asarray(picked)], self.train.y[xp.asarray(picked)]
+        white = factor.whiten(x)
+        predictors = (x @ mean)[:, None] + white @ draws.T
+        f0, f1, f2 = (xp.mean(f, axis=1) for f in self.loss.at(predictors, y[:, None]))
+        scale = self.n / batch
+        gram = xp.zeros((self.d, self.d), dtype=backend.dtype)
+        rows = white if curvature == "whitened" else x
+        gram = backend.add_gram(gram, rows, scale * f2, white)
+        return self._complete(
+            scale * xp.sum(f0), scale * (f1 @ x), gram, mean, factor, curvature
+        )
+
+    def _complete(
+        self,
+        value: Array,
+        gradient: Array,
+        gram: Array,
+        mean: Array,
+        factor: Factor,
+        curvature: Curvature,
+    ) -> Oracle:
+        """Add penalty and prior to the sums over rows."""
+        xp = self.backend.xp
+        penalty, penalty_gradient = self.penalty(mean)
+        prior = (
+            factor.inner()
+            if curvature == "whitened"
+            else xp.eye(self.d, dtype=self.backend.dtype)
+        )
+        return Oracle(
+            value + penalty,
+            gradient + self.beta * mean + penalty_gradient,
+            self.backend.mirror(gram) + self.beta * prior,
+            curvature,
+        )
+
+
+def _row_norms(xp: Any, rows: Array) -> Array:
+    return xp.einsum("ij,ij->i", rows, rows)
+
+
+def _prepare(backend: Backend, loss: PointwiseLoss, rows: Rows) -> Rows:
+    y = backend.asarray(rows.y)
+    x = backend.asarray(rows.x)
+    return Rows(x * -y[:, None] if loss.signed else x, y)

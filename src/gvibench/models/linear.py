@@ -1,0 +1,36 @@
+"""Bayesian linear regression: loss (y - x'theta)^2 / (2 sigma^2), its constant left out."""
+
+from gvibench.backend import Array, Backend
+from gvibench.models.base import Model
+from gvibench.spec import RunSpec
+
+__all__ = ["LinearModel", "SquaredLoss"]
+
+
+class SquaredLoss:
+    """Squared error, whose expectation is exact: F0 = ((y - mu)^2 + s2) / (2 sigma^2)."""
+
+    signed = False
+
+    def __init__(self, backend: Backend, sigma: float) -> None:
+        self._xp = backend.xp
+        self._precision = sigma**-2.0
+
+    def expect(self, mu: Array, s2: Array, y: Array, f0: Array, f1: Array, f2: Array) -> None:
+        residual = mu - y
+        f0[...] = 0.5 * self._precision * (residual * residual + s2)
+        f1[...] = self._precision * residual
+        f2[...] = self._precision
+
+    def at(self, t: Array, y: Array) -> tuple[Array, Array, Array]:
+        residual = t - y
+        curvature = self._xp.full_like(residual, self._precision)
+        return 0.5 * self._precision * residual * residual, self._precision * residual, curvature
+
+
+class LinearModel(Model):
+    """Linear regression with the prior beta |theta|^2 / 2."""
+
+    @classmethod
+    def build_loss(cls, backend: Backend, spec: RunSpec) -> SquaredLoss:
+        return SquaredLoss(backend, spec.sigma)

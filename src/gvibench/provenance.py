@@ -1,0 +1,111 @@
+"""Where a number comes from: the code, the versions and the machine behind it."""
+
+import ast
+import functools
+import hashlib
+import importlib.util
+import platform
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+__all__ = ["code_hash", "machine", "versions"]
+
+PACKAGES = ("gvibench", "numpy", "scipy", "numba", "zarr")
+
+
+def code_hash(modules: Iterable[str]) -> str:
+    """Return the hash of the given modules and of all they import from their own packages.
+
+    The hash is taken over syntax trees without docstrings, so that comments, layout and
+    documentation can change without re-running a study.
+
+    Parameters
+    ----------
+    modules
+        Dotted names. Imports are followed wherever they stand, also inside functions, as long as
+        they stay within the top-level packages named here.
+    """
+    pending = list(modules)
+    packages = {name.partition(".")[0] for name in pending}
+    seen: set[str] = set()
+    while pending:
+        name = pending.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        _, imports = _digest_module(name)
+        pending += [found for found in imports if found.partition(".")[0] in packages]
+    whole = hashlib.sha256()
+    for name in sorted(seen):
+        whole.update(f"{name} {_digest_module(name)[0]}\n".encode())
+    return whole.hexdigest()[:16]
+
+
+@functools.cache
+def _digest_module(name: str) -> tuple[str, tuple[str, ...]]:
+    """Return the hash of one module and the names it imports, which need not all be modules."""
+    found = _find_module(name)
+    if found is None:
+        return "", ()
+    path, is_package = found
+    tree = ast.parse(path.read_bytes())
+    package = name if is_package else name.rpartition(".")[0]
+    imports: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            imports += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = "." * node.level + (node.module or "")
+            base = importlib.util.resolve_name(base, package) if node.level else base
+            imports += [base, *(f"{base}.{alias.name}" for alias in node.names)]
+        elif _is_docstring_holder(node):
+            node.body = node.body[1:]
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), tuple(imports)
+
+
+def _is_docstring_holder(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and ast.get_docstring(node, clean=False) is not None
+    )
+
+
+def _find_module(name: str) -> tuple[Path, bool] | None:
+    """Return the file of a module without importing it (its parent packages apart)."""
+    try:
+        found = importlib.util.find_spec(name)
+    except ModuleNotFoundError:  # `name` is a class or function of a module, not a module
+        return None
+    if found is None or found.origin is None or not found.origin.endswith(".py"):
+        return None
+    return Path(found.origin), found.submodule_search_locations is not None
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that shape a run's numbers."""
+    known = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            known[package] = version(package)
+        except PackageNotFoundError:
+            known[package] = "unknown"
+    return known
+
+
+def machine() -> dict[str, str]:
+    """Return the name and kind of the machine."""
+    return {
+        "host": platform.node(),
+        "processor": _processor(),
+        "system": f"{platform.system()} {platform.release()}",
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()

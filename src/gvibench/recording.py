@@ -1,0 +1,148 @@
+"""What is kept of a run, and when."""
+
+import contextlib
+import math
+
+import numpy as np
+
+from gvibench.backend import Array
+from gvibench.errors import Diverged
+from gvibench.models import METRICS, Model
+from gvibench.solvers import State
+from gvibench.spec import RunSpec
+
+__all__ = ["Recorder"]
+
+LOG_POINTS = 200
+"""How many iterates a logarithmic schedule records."""
+BLOW_UP = 1e6
+"""A run has diverged once its objective is this many times its first one's size above it."""
+
+
+class Recorder:
+    """Buffers of the recorded iterates; what they hold is always finite, the first apart."""
+
+    def __init__(self, spec: RunSpec, model: Model) -> None:
+        self._model = model
+        self._extras = [name for name in spec.record if name in EXTRA_SCALARS]
+        self._keeps_factors = "covariance_factor_path" in spec.record and spec.snapshots > 0
+        self._keeps_means = spec.snapshots > 0
+        self._every = spec.record_every
+        self._schedule = _log_spaced(spec.iterations, LOG_POINTS)
+        self._snapshots = _log_spaced(spec.iterations, spec.snapshots - 1)
+        self._limit = math.inf
+        self._rows: list[np.ndarray] = []
+        self._seconds: list[float] = []
+        self.last: State
+        """The state recorded last."""
+        self.iteration: list[int] = []
+        self.snapshot: list[int] = []
+        self.means: list[np.ndarray] = []
+        self.factors: list[np.ndarray] = []
+
+    def wants(self, iteration: int) -> bool:
+        """Whether the schedule has this iteration (the last one is recorded in any case)."""
+        if self._every == "log":
+            return iteration in self._schedule
+        return iteration % self._every == 0
+
+    def start(self, state: State) -> None:
+        """Record the initial state; from here on the objective must not blow up."""
+        self._store(state, self._measure(state), 0.0)
+        self._keep(state)
+        first = self.objective
+        self._limit = first + BLOW_UP * (1.0 + abs(first))
+        self.check(first)
+
+    def record(self, state: State, seconds: float) -> None:
+        """Record a state, or raise `Diverged` if it has no sensible objective."""
+        row = self._measure(state)
+        self.check(float(row[0]))
+        self._store(state, row, seconds)
+        if state.iteration in self._snapshots:
+            self._keep(state)
+
+    def finish(self, state: State, seconds: float) -> None:
+        """Record the last state, whatever the schedule says, unless it has no objective."""
+        if state.iteration != self.last.iteration:
+            with contextlib.suppress(Diverged):
+                self.record(state, seconds)
+        if self.snapshot and self.last.iteration != self.snapshot[-1]:
+            self._keep(self.last)
+
+    def check(self, value: float) -> None:
+        """Raise `Diverged` if an objective, or a part of it, is not finite or has blown up."""
+        if not math.isfinite(value):
+            raise Diverged("the objective is not finite")
+        if value > self._limit:
+            raise Diverged(f"the objective has blown up to {value:.3g}")
+
+    @property
+    def objective(self) -> float:
+        """Objective of the state recorded last."""
+        return float(self._rows[-1][0])
+
+    @property
+    def grad_norm(self) -> float:
+        """Gradient norm of the state recorded last."""
+        return float(self._rows[-1][METRICS.index("grad_norm")])
+
+    def scalars(self) -> dict[str, np.ndarray]:
+        """Return everything recorded along the iterations, by name."""
+        table = np.array(self._rows)
+        columns = {name: table[:, k] for k, name in enumerate([*METRICS, *self._extras])}
+        return {**columns, "seconds": np.array(self._seconds)}
+
+    def _measure(self, state: State) -> np.ndarray:
+        model, xp = self._model, self._model.backend.xp
+        metrics = model.metrics(state.mean, state.factor, state.oracle)
+        extras = [xp.asarray(EXTRA_SCALARS[name](model, state)) for name in self._extras]
+        row = xp.concatenate([metrics, xp.stack(extras)]) if extras else metrics
+        return model.backend.to_host(row)
+
+    def _store(self, state: State, row: np.ndarray, seconds: float) -> None:
+        self.last = state
+        self.iteration.append(state.iteration)
+        self._rows.append(row)
+        self._seconds.append(seconds)
+
+    def _keep(self, state: State) -> None:
+        if not self._keeps_means:
+            return
+        to_host = self._model.backend.to_host
+        self.snapshot.append(state.iteration)
+        self.means.append(to_host(state.mean))
+        if self._keeps_factors:
+            self.factors.append(to_host(state.factor.covariance_lower()))
+
+
+def _log_spaced(last: int, count: int) -> frozenset[int]:
+    if last < 1 or count < 1:
+        return frozenset()
+    return frozenset(np.rint(np.geomspace(1, last, count)).astype(int).tolist())
+
+
+def _eigenvalues(model: Model, state: State) -> Array:
+    # Singular values of the factor: small eigenvalues keep their digits.
+    root = state.factor.covariance_lower()
+    return model.backend.xp.linalg.svd(root, compute_uv=False) ** 2
+
+
+def _factor_norm(model: Model, state: State) -> Array:
+    extra = (model.multiplicity - 1) * state.factor.last_variance()
+    return model.backend.xp.sqrt(state.factor.variances_total() + extra)
+
+
+def _data_passes(model: Model, state: State) -> float:
+    share = 1.0 if model.sampling is None else min(model.sampling.batch, model.n) / model.n
+    return state.evaluations * share
+
+
+EXTRA_SCALARS = {
+    "cov_eig_min": lambda model, state: _eigenvalues(model, state)[-1],
+    "cov_eig_max": lambda model, state: _eigenvalues(model, state)[0],
+    "factor_norm": _factor_norm,
+    "sign_flips": lambda model, state: state.sign_flips,
+    "data_passes": _data_passes,
+    "flow_time": lambda model, state: state.flow_time,
+}

@@ -1,0 +1,209 @@
+"""One run: step, record, stop. Knows no solver by name."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from gvibench import backend as backends
+from gvibench import models, solvers
+from gvibench.backend import Array, Backend
+from gvibench.datasets.prepared import Prepared
+from gvibench.errors import Diverged, UserError
+from gvibench.models import Model, Rows
+from gvibench.models.reduction import Reduction, reduce_problem
+from gvibench.provenance import code_hash, machine, versions
+from gvibench.recording import Recorder
+from gvibench.solvers import Solver, State
+from gvibench.spec import RunSpec, canonical_json
+from gvibench.traces import Trace
+
+__all__ = ["Progress", "execute", "initial_mean", "run_code_hash"]
+
+FACTOR_BYTES = 2_000_000
+"""Covariance factors up to this size are stored without being asked for."""
+
+Progress = Callable[[int, float, float], None]
+"""Called with iteration, objective and gradient norm of every recorded iterate."""
+
+
+def run_code_hash(spec: RunSpec) -> str:
+    """Return the hash of the code this run uses: the loop, its solver, model and expectation."""
+    return code_hash(
+        [
+            __name__,
+            solvers.module_of(spec.solver),
+            models.MODULES[spec.model].partition(":")[0],
+        ]
+    )
+
+
+def initial_mean(spec: RunSpec, d: int) -> np.ndarray:
+    """Return m0, which depends on seed, scale and dimension only: one for all solvers."""
+    return spec.mean_scale * np.random.default_rng(spec.seed).standard_normal(d)
+
+
+def execute(spec: RunSpec, data: Prepared, *, progress: Progress | None = None) -> Trace:
+    """Do the run that `spec` defines on prepared data and return its trace.
+
+    A run that diverges is a result: its trace ends with the last iterate that has an objective and
+    says why.
+    """
+    if data.spec != spec.data:
+        raise UserError(
+            f"the prepared data are of {canonical_json(data.spec)}, "
+            f"the run asks for {canonical_json(spec.data)}: prepare the data anew"
+        )
+    started, cpu_started = time.perf_counter(), time.process_time()
+    backend = backends.select(spec.device, spec.dtype)  # loads the BLAS that is to be limited
+    # Overflow is how divergence begins; the loop notices it and says so.
+    with threadpool_limits(spec.threads), np.errstate(all="ignore"):
+        setup = _set_up(spec, data, backend)
+        recorder = Recorder(spec, setup.model)
+        ending = _iterate(spec, setup, recorder, progress)
+        arrays = _iterates(spec, setup, recorder)
+    attrs = {
+        "spec": spec.canonical(),
+        "spec_hash": spec.spec_hash,
+        "code_hash": run_code_hash(spec),
+        "status": ending.status,
+        "reason": ending.reason,
+        "iterations_done": recorder.last.iteration,
+        "step_used": spec.step,
+        "solver_form": "dense" if setup.reduction is None else "reduced",
+        "device": setup.model.backend.name,
+        "dtype": spec.dtype,
+        "threads": spec.threads,
+        "exclusive": False,
+        "versions": versions(),
+        **machine(),
+        "wall_seconds": time.perf_counter() - started,
+        "cpu_seconds": time.process_time() - cpu_started,
+        "warmup_seconds": ending.warmup_seconds,
+    }
+    return Trace(np.array(recorder.iteration), recorder.scalars(), attrs, **arrays)
+
+
+@dataclass(frozen=True)
+class _Setup:
+    """Everything a run needs before its first step."""
+
+    model: Model
+    solver: Solver
+    mean: Array
+    reduction: Reduction | None
+
+
+@dataclass(frozen=True)
+class _Ending:
+    """How a run ended."""
+
+    status: str
+    reason: str
+    warmup_seconds: float
+
+
+def _set_up(spec: RunSpec, data: Prepared, backend: Backend) -> _Setup:
+    solver = solvers.configure(spec.solver, spec.solver_options)
+    train, test = Rows(data.train_x, data.train_y), Rows(data.test_x, data.test_y)
+    n, d = data.train_x.shape
+    mean = initial_mean(spec, d)
+    reduction = None
+    if _is_reduced(spec, solver, n, d):
+        reduction = reduce_problem(data.train_x, data.test_x, mean)
+        train, test = train._replace(x=reduction.train_x), test._replace(x=reduction.test_x)
+        mean = reduction.mean
+    multiplicity = 1 if reduction is None else reduction.multiplicity
+    model = models.build(spec, backend, train, test, multiplicity=multiplicity)
+    return _Setup(model, solver, backend.asarray(mean), reduction)
+
+
+def _is_reduced(spec: RunSpec, solver: Solver, n: int, d: int) -> bool:
+    """Decide on the form of the run, or say why it cannot have the one it asks for."""
+    possible = (
+        (solver.rotation_invariant or solver.rotated)
+        and models.model_class(spec.model).rotation_invariant
+        # A stochastic run draws in the coordinates it works in: other coordinates, another run.
+        and spec.expectation != "stochastic"
+    )
+    wanted = spec.form == "reduced" or solver.rotated
+    if wanted and (not possible or spec.form == "dense" and solver.rotated):
+        raise UserError(
+            f"solver '{spec.solver}' cannot work in the basis of the rows with model "
+            f"'{spec.model}', expectation '{spec.expectation}' and form '{spec.form}': "
+            "choose another solver or form"
+        )
+    return wanted or (possible and spec.form == "auto" and d > n)
+
+
+def _iterate(
+    spec: RunSpec, setup: _Setup, recorder: Recorder, progress: Progress | None
+) -> _Ending:
+    model, solver = setup.model, setup.solver
+    state = solver.init(model, setup.mean, spec.init_scale)
+    warmup_seconds = _warm_up(spec, setup, state)
+    status, reason = "completed", f"{spec.iterations} iterations done"
+    seconds = 0.0
+    timer = model.backend.timer()
+    failing = 0  # the iteration to blame when something diverges
+    try:
+        recorder.start(state)
+        while state.iteration < spec.iterations:
+            failing = state.iteration + 1
+            rho = spec.step / (1.0 + spec.step_decay * state.iteration)
+            timer.start()
+            following = solver.step(state, model, rho)
+            seconds += timer.stop()
+            recorder.check(float(following.oracle.value))
+            if recorder.wants(following.iteration):
+                recorder.record(following, seconds)
+                if progress is not None:
+                    progress(following.iteration, recorder.objective, recorder.grad_norm)
+            state = following
+            if ended := _reason_to_stop(spec, recorder, seconds):
+                reason = ended
+                break
+    except Diverged as cause:
+        status, reason = "diverged", f"at iteration {failing}: {cause}"
+    recorder.finish(state, seconds)
+    return _Ending(status, reason, warmup_seconds)
+
+
+def _reason_to_stop(spec: RunSpec, recorder: Recorder, seconds: float) -> str:
+    if spec.seconds is not None and seconds >= spec.seconds:
+        return f"{spec.seconds:g} s of solver time used"
+    if spec.tolerance is not None and recorder.grad_norm <= spec.tolerance:
+        return f"gradient norm {recorder.grad_norm:.3g} within tolerance {spec.tolerance:g}"
+    return ""
+
+
+def _warm_up(spec: RunSpec, setup: _Setup, state: State) -> float:
+    """Take one step and forget it: code is compiled and caches are warm when the clock starts."""
+    timer = setup.model.backend.timer()
+    timer.start()
+    try:
+        setup.solver.step(state, setup.model, spec.step)
+    except Diverged:
+        pass  # the run itself will find out, and say so
+    return timer.stop()
+
+
+def _iterates(spec: RunSpec, setup: _Setup, recorder: Recorder) -> dict[str, Any]:
+    """Return the means and factors that the trace keeps."""
+    if not spec.snapshots:
+        return {}
+    means = np.array(recorder.means)
+    factors: dict[str, np.ndarray] = {}
+    backend, d = setup.model.backend, setup.model.d
+    asked = "covariance_factor" in spec.record
+    if asked or d * d * 8 <= FACTOR_BYTES:
+        name = "covariance_factor" if setup.reduction is None else "reduced_factor"
+        factors[name] = backend.to_host(recorder.last.factor.covariance_lower())
+    if recorder.factors and setup.reduction is None:
+        factors["covariance_factor_path"] = np.array(recorder.factors)
+    if setup.reduction is not None:
+        means = setup.reduction.lift(means)
+    return {"snapshot": np.array(recorder.snapshot), "mean": means, "factors": factors}

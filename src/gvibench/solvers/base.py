@@ -1,0 +1,87 @@
+"""What a solver is: options, an initial state and a step."""
+
+from typing import Any, ClassVar, NamedTuple
+
+from gvibench.backend import Array, Backend
+from gvibench.gaussian import CovarianceFactor, Factor
+from gvibench.models.base import Curvature, Model, Oracle
+from gvibench.spec import Frozen
+
+__all__ = ["Solver", "State", "half_lower"]
+
+
+class State(NamedTuple):
+    """An iterate. Solvers make new states and never change old ones."""
+
+    iteration: int
+    mean: Array
+    factor: Factor
+    oracle: Oracle
+    """The model at this iterate: the next step starts from it and recording reads it."""
+    evaluations: float = 1.0
+    """How often the model was evaluated so far, the start included."""
+    flow_time: float = 0.0
+    """The sum of the steps so far."""
+    sign_flips: Array = 0
+    """How often a diagonal entry of the factor has changed its sign."""
+    memory: Any = None
+    """What else a solver carries from step to step."""
+
+
+class Solver(Frozen):
+    """Base of all solvers; the fields of a subclass are its options.
+
+    A solver knows the model and its own state, nothing of recording, stopping or files. It may
+    raise `Diverged` when the update is not defined.
+    """
+
+    id: ClassVar[str]
+    title: ClassVar[str]
+    """Name in tables and figures."""
+    reference: ClassVar[str]
+    curvature: ClassVar[Curvature] = "hessian"
+    """How this solver wants the model's curvature."""
+
+    @property
+    def rotation_invariant(self) -> bool:
+        """Whether rotating the features rotates the iterates (so that d > n can be reduced)."""
+        return True
+
+    @property
+    def rotated(self) -> bool:
+        """Whether the solver is defined in the basis of the rows, not that of the features."""
+        return False
+
+    def init(self, model: Model, mean: Array, scale: float) -> State:
+        """Return the state at N(mean, scale^2 I)."""
+        return self.evaluate(model, 0, mean, isotropic(model.backend, model.d, scale))
+
+    def step(self, state: State, model: Model, rho: float) -> State:
+        """Return the state after one step of size `rho`."""
+        raise NotImplementedError
+
+    def evaluate(
+        self, model: Model, iteration: int, mean: Array, factor: Factor, **carried: Any
+    ) -> State:
+        """Return the state at N(mean, V) with the model evaluated there."""
+        oracle = model.oracle(mean, factor, self.curvature, iteration)
+        return State(iteration, mean, factor, oracle, **carried)
+
+    def advance(
+        self, state: State, model: Model, rho: float, mean: Array, factor: Factor, **carried: Any
+    ) -> State:
+        """Return the state that follows `state` after a step of size `rho`."""
+        carried.setdefault("evaluations", state.evaluations + 1)
+        carried.setdefault("flow_time", state.flow_time + rho)
+        return self.evaluate(model, state.iteration + 1, mean, factor, **carried)
+
+
+def isotropic(backend: Backend, d: int, scale: float) -> CovarianceFactor:
+    """Return the factor of scale^2 I."""
+    return CovarianceFactor(backend, scale * backend.xp.eye(d, dtype=backend.dtype))
+
+
+def half_lower(backend: Backend, matrix: Array) -> Array:
+    """Return tril½: the strict lower triangle with half the diagonal."""
+    xp = backend.xp
+    return xp.tril(matrix) - 0.5 * xp.diag(xp.diagonal(matrix))

@@ -1,0 +1,44 @@
+"""FB-GVI: forward-backward descent in the Bures-Wasserstein geometry."""
+
+from typing import ClassVar
+
+from gvibench.gaussian import CovarianceFactor
+from gvibench.models.base import Model
+from gvibench.solvers.base import Solver, State
+
+__all__ = ["FbGvi"]
+
+
+class FbGvi(Solver):
+    """A gradient step on the expected loss, then the exact proximal step of the entropy.
+
+    ::
+
+        m+ = m - a g
+        W  = (I - a H) V (I - a H)
+        V+ = (W + 2 a gamma I + (W (W + 4 a gamma I))^{1/2}) / 2
+
+    V+ shares the eigenvectors of W, so one eigendecomposition gives it. V stays positive definite
+    for every step as long as gamma > 0.
+
+    Cost: n d^2 for the variances, n d^2 for H, about 10 d^3 for the update.
+    """
+
+    id: ClassVar[str] = "fb-gvi"
+    title: ClassVar[str] = "FB-GVI"
+    reference: ClassVar[str] = (
+        "Diao, Balasubramanian, Chewi and Salim, Forward-backward Gaussian variational inference "
+        "via JKO in the Bures-Wasserstein space, ICML 2023"
+    )
+
+    def step(self, state: State, model: Model, rho: float) -> State:
+        backend, xp = model.backend, model.backend.xp
+        lower = state.factor.lower
+        root = lower - rho * backend.times_lower(state.oracle.curvature, lower)
+        values, vectors = backend.eigh(root @ root.T)
+        values = xp.maximum(values, 0.0)  # rounding can leave a zero eigenvalue just below it
+        heat = rho * model.gamma
+        values = 0.5 * (values + 2.0 * heat + xp.sqrt(values * (values + 4.0 * heat)))
+        factor = CovarianceFactor(backend, backend.triangularise(vectors * xp.sqrt(values)))
+        mean = state.mean - rho * state.oracle.gradient
+        return self.advance(state, model, rho, mean, factor)

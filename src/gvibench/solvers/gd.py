@@ -1,0 +1,43 @@
+"""GD: Euclidean gradient descent in mean and covariance."""
+
+from typing import ClassVar
+
+from gvibench.backend import Array
+from gvibench.gaussian import CovarianceFactor
+from gvibench.models.base import Model
+from gvibench.solvers.base import Solver, State
+
+__all__ = ["Gd"]
+
+
+class Gd(Solver):
+    """Gradient descent in (m, V), the geometry of black-box variational inference.
+
+    With S = V^{-1}::
+
+        m+ = m - rho g
+        V+ = V - rho/2 (H - gamma S)
+
+    V+ may fail to be positive definite, which ends the run as diverged.
+
+    Cost: n d^2 for the variances, n d^2 for H, about 4 d^3 / 3 for factor and inverse of V; the
+    inverse stands in the update itself.
+    """
+
+    id: ClassVar[str] = "gd"
+    title: ClassVar[str] = "GD"
+    reference: ClassVar[str] = "Opper and Archambeau, The variational Gaussian revisited, 2009"
+
+    def init(self, model: Model, mean: Array, scale: float) -> State:
+        backend = model.backend
+        covariance = scale**2.0 * backend.xp.eye(model.d, dtype=backend.dtype)
+        return super().init(model, mean, scale)._replace(memory=covariance)
+
+    def step(self, state: State, model: Model, rho: float) -> State:
+        backend = model.backend
+        root = backend.invert_lower(state.factor.lower)  # V^{-1} = root' root
+        force = state.oracle.curvature - model.gamma * (root.T @ root)
+        covariance = state.memory - 0.5 * rho * force
+        factor = CovarianceFactor(backend, backend.cholesky(covariance))
+        mean = state.mean - rho * state.oracle.gradient
+        return self.advance(state, model, rho, mean, factor, memory=covariance)

@@ -1,0 +1,45 @@
+"""GD-Chol: Euclidean gradient descent in mean and Cholesky factor."""
+
+from typing import ClassVar
+
+from gvibench.gaussian import CovarianceFactor
+from gvibench.models.base import Model
+from gvibench.solvers.base import Solver, State
+
+__all__ = ["GdChol"]
+
+
+class GdChol(Solver):
+    """Gradient descent in (m, C) with V = C C', C lower triangular.
+
+    With low the lower triangle::
+
+        m+ = m - rho g
+        C+ = C - rho low[H C - gamma C^{-T}]
+
+    C^{-T} is upper triangular, so only its diagonal 1 / C_jj is needed. V stays positive definite
+    for every step; sign changes on the diagonal do no harm to it and are counted.
+
+    Cost: n d^2 for XC, n d^2 for H, d^3 for the update.
+    """
+
+    id: ClassVar[str] = "gd-chol"
+    title: ClassVar[str] = "GD-Chol"
+    reference: ClassVar[str] = (
+        "Challis and Barber, Gaussian Kullback-Leibler approximate inference, JMLR 2013"
+    )
+
+    @property
+    def rotation_invariant(self) -> bool:
+        return False
+
+    def step(self, state: State, model: Model, rho: float) -> State:
+        backend, xp = model.backend, model.backend.xp
+        old = state.factor.lower
+        diagonal = xp.diagonal(old)
+        force = xp.tril(backend.times_lower(state.oracle.curvature, old))
+        new = old - rho * (force - model.gamma * xp.diag(1.0 / diagonal))
+        mean = state.mean - rho * state.oracle.gradient
+        flips = state.sign_flips + xp.sum(diagonal * xp.diagonal(new) < 0)
+        factor = CovarianceFactor(backend, new)
+        return self.advance(state, model, rho, mean, factor, sign_flips=flips)

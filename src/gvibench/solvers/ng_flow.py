@@ -1,0 +1,166 @@
+"""NG-Flow: the natural-gradient flow, the continuous limit of VN and SR-VN."""
+
+from collections.abc import Callable
+from typing import ClassVar, Literal, NamedTuple
+
+from gvibench.backend import Array
+from gvibench.errors import Diverged
+from gvibench.gaussian import CovarianceFactor
+from gvibench.models.base import Model, Oracle
+from gvibench.solvers.base import Solver, State, half_lower
+
+__all__ = ["NgFlow"]
+
+RTOL, ATOL = 1e-8, 1e-10
+MAX_STEPS = 10_000
+"""Steps of the integrator between two recorded points before the flow counts as stuck."""
+
+
+class NgFlow(Solver):
+    """The ordinary differential equation that natural-gradient methods discretise.
+
+    In the Cholesky factor (`factor`, the default)::
+
+        dC/dt = C tril½[gamma I - C'HC],   dm/dt = -C C' g
+
+    or in the covariance (`covariance`), which traces the same path::
+
+        dV/dt = gamma V - V H V,   dm/dt = -V g
+
+    Integrated by the Dormand-Prince pair of orders 5 and 4 with steps adapted to rtol 1e-8 and
+    atol 1e-10; iterate k is the solution at time k rho. The integrator is written here because
+    SciPy's works in host memory only.
+
+    Cost: six evaluations of the model for every step of the integrator.
+    """
+
+    id: ClassVar[str] = "ng-flow"
+    title: ClassVar[str] = "NG-Flow"
+    reference: ClassVar[str] = (
+        "Kumar, Möllenhoff, Khan and Lucchi, Optimization guarantees for square-root "
+        "natural-gradient variational inference, TMLR 2025"
+    )
+
+    parametrisation: Literal["factor", "covariance"] = "factor"
+    """Which differential equation is integrated."""
+
+    @property
+    def rotation_invariant(self) -> bool:
+        return self.parametrisation == "covariance"
+
+    def step(self, state: State, model: Model, rho: float) -> State:
+        iteration = state.iteration + 1
+
+        def velocity(point: Point) -> Point:
+            # One draw per recorded interval keeps a stochastic flow a differential equation.
+            return self._velocity(model, point, iteration)
+
+        if state.memory is None:
+            matrix = state.factor.lower
+            if self.parametrisation == "covariance":
+                matrix = matrix @ matrix.T
+            memory = _Memory(Point(state.mean, matrix), rho)
+        else:
+            memory = state.memory
+        end, step, count = _integrate(model.backend.xp, velocity, memory.point, rho, memory.step)
+        factor = self._factor(model, end)
+        return self.advance(
+            state,
+            model,
+            rho,
+            end.mean,
+            factor,
+            evaluations=state.evaluations + 6 * count + 1,
+            memory=_Memory(end, step),
+        )
+
+    def _factor(self, model: Model, point: "Point") -> CovarianceFactor:
+        lower = point.matrix
+        if self.parametrisation == "covariance":
+            lower = model.backend.cholesky(lower)
+        return CovarianceFactor(model.backend, lower)
+
+    def _velocity(self, model: Model, point: "Point", iteration: int) -> "Point":
+        backend, xp = model.backend, model.backend.xp
+        factor = self._factor(model, point)
+        if self.parametrisation == "covariance":
+            oracle: Oracle = model.oracle(point.mean, factor, "hessian", iteration)
+            covariance = point.matrix
+            curved = covariance @ oracle.curvature @ covariance
+            return Point(-(covariance @ oracle.gradient), model.gamma * covariance - curved)
+        oracle = model.oracle(point.mean, factor, "whitened", iteration)
+        residual = model.gamma * xp.eye(model.d, dtype=backend.dtype) - oracle.curvature
+        change = backend.lower_times_lower(point.matrix, half_lower(backend, residual))
+        return Point(-factor.covariance_times(oracle.gradient), change)
+
+
+class Point(NamedTuple):
+    """A point of the flow, or its velocity: mean, and factor or covariance."""
+
+    mean: Array
+    matrix: Array
+
+
+class _Memory(NamedTuple):
+    point: Point
+    step: float
+    """Step the integrator would try next."""
+
+
+# Dormand and Prince, A family of embedded Runge-Kutta formulae, 1980.
+_STAGES: tuple[tuple[float, ...], ...] = (
+    (1 / 5,),
+    (3 / 40, 9 / 40),
+    (44 / 45, -56 / 15, 32 / 9),
+    (19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729),
+    (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
+    (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
+)
+_ERROR = (71 / 57600, 0.0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40)
+
+
+def _integrate(
+    xp: object, velocity: Callable[[Point], Point], start: Point, span: float, step: float
+) -> tuple[Point, float, int]:
+    """Follow the flow for a time `span`; return the end, the step to try next, steps tried."""
+    time, point, first = 0.0, start, velocity(start)
+    for count in range(1, MAX_STEPS + 1):
+        last = time + step >= span * (1 - 1e-12)
+        h = span - time if last else step
+        try:
+            slopes = [first]
+            for weights in _STAGES:
+                candidate = _move(point, h, weights, slopes)
+                slopes.append(velocity(candidate))
+            error = _error_norm(xp, point, candidate, _move(None, h, _ERROR, slopes))
+        except Diverged:  # a stage stepped out of the domain: the step is far too long
+            error = float("inf")
+        growth = min(5.0, max(0.2, 0.9 * error**-0.2)) if error > 0 else 5.0
+        if error <= 1.0:
+            # The last stage of an accepted step is the first one of the next.
+            time, point, first = time + h, candidate, slopes[-1]
+            if last:
+                # A step cut short by the end of the interval says nothing against a longer one.
+                return point, max(step, h * growth), count
+        step = h * growth
+    raise Diverged(f"the flow needs more than {MAX_STEPS} steps in one interval")
+
+
+def _move(
+    start: Point | None, h: float, weights: tuple[float, ...], slopes: list[Point]
+) -> Point:
+    moved = []
+    for part in range(2):
+        change = sum(w * slope[part] for w, slope in zip(weights, slopes, strict=True) if w)
+        moved.append(h * change if start is None else start[part] + h * change)
+    return Point(*moved)
+
+
+def _error_norm(xp: object, old: Point, new: Point, error: Point) -> float:
+    total, count = 0.0, 0
+    for before, after, wrong in zip(old, new, error, strict=True):
+        allowed = ATOL + RTOL * xp.maximum(xp.abs(before), xp.abs(after))  # type: ignore[attr-defined]
+        total = total + ((wrong / allowed) ** 2).sum()
+        count += before.size
+    norm = float(total / count) ** 0.5
+    return norm if norm < float("inf") else float("inf")  # NaN is an error, too

@@ -1,0 +1,48 @@
+"""SR-VN: the square-root variational Newton method, natural gradient in a Cholesky factor."""
+
+from typing import ClassVar
+
+from gvibench.gaussian import CovarianceFactor
+from gvibench.models.base import Curvature, Model
+from gvibench.solvers.base import Solver, State, half_lower
+
+__all__ = ["SrVn"]
+
+
+class SrVn(Solver):
+    """Natural-gradient descent in the Cholesky factor of the covariance.
+
+    With V = C C' and tril½ the strict lower triangle plus half the diagonal::
+
+        C+ = C - rho C tril½[C'HC - gamma I]
+        m+ = m - rho C C' g             (the old C)
+
+    V stays positive definite for every step. A diagonal entry of C changes its sign if
+    rho ((C'HC)_jj - gamma) > 2; that does no harm to V, and is counted.
+
+    Cost: n d^2 for XC (triangular product), n d^2 for C'HC, which reuses XC so that H is never
+    formed, and d^3 / 3 for the update.
+    """
+
+    id: ClassVar[str] = "sr-vn"
+    title: ClassVar[str] = "SR-VN"
+    reference: ClassVar[str] = (
+        "Kumar, Möllenhoff, Khan and Lucchi, Optimization guarantees for square-root "
+        "natural-gradient variational inference, TMLR 2025"
+    )
+    curvature: ClassVar[Curvature] = "whitened"
+
+    @property
+    def rotation_invariant(self) -> bool:
+        return False
+
+    def step(self, state: State, model: Model, rho: float) -> State:
+        backend, xp = model.backend, model.backend.xp
+        old = state.factor.lower
+        residual = state.oracle.curvature - model.gamma * xp.eye(model.d, dtype=backend.dtype)
+        new = old - rho * backend.lower_times_lower(old, half_lower(backend, residual))
+        mean = state.mean - rho * state.factor.covariance_times(state.oracle.gradient)
+        flips = state.sign_flips + xp.sum(xp.diagonal(old) * xp.diagonal(new) < 0)
+        return self.advance(
+            state, model, rho, mean, CovarianceFactor(backend, new), sign_flips=flips
+        )

@@ -1,0 +1,42 @@
+"""VN: the variational Newton method, natural gradient in natural parameters."""
+
+from typing import ClassVar
+
+from gvibench.backend import Array
+from gvibench.gaussian import PrecisionFactor
+from gvibench.models.base import Model
+from gvibench.solvers.base import Solver, State
+
+__all__ = ["Vn"]
+
+
+class Vn(Solver):
+    """Natural-gradient descent in the natural parameters of the Gaussian.
+
+    With S = V^{-1}::
+
+        S+ = (1 - gamma rho) S + rho H
+        m+ = m - rho S+^{-1} g          (the new S)
+
+    One step with rho = 1 solves a linear model; with expectations taken at the mean it is Newton's
+    method. S+ may fail to be positive definite, which ends the run as diverged.
+
+    Cost: n d^2 for the variances (triangular solves), n d^2 for H, d^3 / 3 for the Cholesky factor;
+    never an inverse.
+    """
+
+    id: ClassVar[str] = "vn"
+    title: ClassVar[str] = "VN"
+    reference: ClassVar[str] = "Khan and Rue, The Bayesian learning rule, JMLR 2023"
+
+    def init(self, model: Model, mean: Array, scale: float) -> State:
+        backend = model.backend
+        precision = scale**-2.0 * backend.xp.eye(model.d, dtype=backend.dtype)
+        return super().init(model, mean, scale)._replace(memory=precision)
+
+    def step(self, state: State, model: Model, rho: float) -> State:
+        backend = model.backend
+        precision = (1.0 - model.gamma * rho) * state.memory + rho * state.oracle.curvature
+        factor = PrecisionFactor(backend, backend.cholesky(precision))
+        mean = state.mean - rho * factor.covariance_times(state.oracle.gradient)
+        return self.advance(state, model, rho, mean, factor, memory=precision)

@@ -1,0 +1,242 @@
+"""The run specification: everything that defines one run, and the hash that names it.
+
+A `RunSpec` is complete: it holds values, never "the default of the day". Two runs with equal
+specs, code and versions give equal traces, so `spec_hash` is what comparisons join on.
+"""
+
+import difflib
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from gvibench.errors import UserError
+
+__all__ = [
+    "EXTRA_RECORDS",
+    "DataSpec",
+    "ProblemSpec",
+    "RunSpec",
+    "canonical_json",
+    "explain",
+    "hash_text",
+    "parse",
+    "suggest",
+]
+
+Model = TypeVar("Model", bound=BaseModel)
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+Size = Annotated[int, Field(ge=1)] | Annotated[float, Field(gt=0, lt=1)]
+Option = bool | int | float | str
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=80)]
+
+EXTRA_RECORDS = (
+    "cov_eig_min",
+    "cov_eig_max",
+    "factor_norm",
+    "sign_flips",
+    "data_passes",
+    "flow_time",
+    "covariance_factor",
+    "covariance_factor_path",
+)
+"""What a run records only on request."""
+
+
+class Frozen(BaseModel):
+    """Immutable, and strict about names: a misspelt key is an error, never ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
+
+
+class DataSpec(Frozen):
+    """Which rows a run sees: the key of one prepared data file."""
+
+    dataset: Name
+    """A name of the catalogue, or any name for your own file at `path`."""
+    path: str | None = None
+    """Your own svmlight or `.npz` file."""
+    test_path: str | None = None
+    """The test rows of your own data, for `split: given`."""
+    split: Literal["sklearn", "random", "first", "given"] = "sklearn"
+    """`sklearn`: train_test_split as in the paper; `random`: stratified, one per `split_seed`;
+    `first`: the first `train_size` rows train, the others test; `given`: the set's own test file."""
+    split_seed: Annotated[int, Field(ge=0, lt=2**32)] = 42
+    """Seed of the split (and of the row subsample, if any)."""
+    train_size: Size | None = None
+    """Training rows to keep, as a count or a fraction; nothing means all the split gives."""
+    test_size: Size | None = None
+    """Test rows to keep, as a count or a fraction; nothing means all the split gives."""
+    scaling: Literal["none", "standardize"] = "none"
+    """`standardize`: zero mean and unit variance, both taken from the training rows."""
+    intercept: bool = False
+    """Append a column of ones."""
+    options: dict[str, Option] = {}
+    """Settings of the data set itself: the binary task of `mnist`, the sizes of `synthetic`."""
+
+
+class ProblemSpec(Frozen):
+    """What is minimised: all that an optimum depends on."""
+
+    data: DataSpec
+    model: Literal["logistic", "linear", "non-convex"] = "logistic"
+    """`non-convex` is logistic with the penalty sum m_j^2 / (1 + m_j^2) on the mean."""
+    beta: NonNegative
+    """Coefficient of |theta|^2 / 2 in the loss: the prior precision at gamma = 1."""
+    gamma: NonNegative = 1.0
+    """Temperature of the entropy: 1 is variational inference, 0 variational optimisation."""
+    sigma: Positive = 1.0
+    """Noise standard deviation of the linear model."""
+    expectation: Literal["piecewise", "exact", "gauss-hermite", "stochastic"] = "exact"
+    """How expectations under q are taken; `stochastic` draws rows and samples."""
+    pieces: Annotated[int, Field(ge=3, le=200)] = 20
+    """Pieces of the `piecewise` bound."""
+    piece_degree: Literal["linear", "quadratic"] = "quadratic"
+    """Degree of the pieces."""
+    nodes: Annotated[int, Field(ge=1, le=200)] = 20
+    """Nodes of `gauss-hermite`."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.model == "linear" and self.expectation in {"piecewise", "gauss-hermite"}:
+            raise ValueError("the linear model needs no approximation: use expectation 'exact'")
+        return self
+
+    def canonical(self) -> str:
+        """Return the spec as JSON: sorted keys, no spaces, every field present."""
+        return canonical_json(self)
+
+    @property
+    def spec_hash(self) -> str:
+        """Sixteen hexadecimal digits that name this problem or run."""
+        return hash_text(self.canonical())
+
+
+class RunSpec(ProblemSpec):
+    """Everything that defines one run."""
+
+    batch: Annotated[int, Field(ge=1)] = 100
+    """Rows per step of `stochastic`, drawn without replacement; at most all of them."""
+    samples: Annotated[int, Field(ge=1)] = 10
+    """Draws from q per step of `stochastic`, shared by the rows of the batch."""
+
+    # The solver
+    solver: Name
+    """Which solver; `gvibench solvers` lists them."""
+    solver_options: dict[str, Option] = {}
+    """Settings of the solver itself."""
+    form: Literal["auto", "dense", "reduced"] = "auto"
+    """`reduced` solves in the span of the rows (exact); `auto` does so when d > n."""
+    step: Positive
+    """Step size (of `ng-flow`: the time between recorded points)."""
+    step_decay: NonNegative = 0.0
+    """The step of iteration k is `step / (1 + step_decay * k)`."""
+    init_scale: Positive = 1.0
+    """C0 = init_scale * I."""
+    mean_scale: NonNegative = 1.0
+    """m0 = mean_scale * default_rng(seed).standard_normal(d)."""
+    seed: Seed = 0
+    """Seed of m0 and of the draws of a stochastic run."""
+
+    # Budget
+    iterations: Annotated[int, Field(ge=0)] = 1000
+    """Stop after this many iterations."""
+    seconds: Positive | None = None
+    """Stop once the solver (recording apart) has used this much time."""
+    tolerance: NonNegative | None = None
+    """Stop once the Fisher-Rao norm of the gradient of a recorded iterate is at most this."""
+
+    # What to keep
+    record_every: Annotated[int, Field(ge=1)] | Literal["log"] = 1
+    """Record every k-th iterate, or about 200 of them spaced evenly in log(iteration)."""
+    record: tuple[Literal[EXTRA_RECORDS], ...] = ()  # type: ignore[valid-type]
+    """Further quantities to record."""
+    snapshots: Annotated[int, Field(ge=0)] = 32
+    """How many means to keep along the run (0: no iterates, not even the last)."""
+
+    # Where
+    threads: Annotated[int, Field(ge=1)] = 1
+    """BLAS threads."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where to compute."""
+    dtype: Literal["float64", "float32"] = "float64"
+    """Floating-point type of the iterates."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept_json_lists(cls, values: Any) -> Any:
+        if isinstance(values, dict) and isinstance(values.get("record"), list):
+            values = {**values, "record": tuple(sorted(set(values["record"])))}
+        return values
+
+    def problem(self) -> ProblemSpec:
+        """Return the problem this run works on; a stochastic run's is the exact one."""
+        values = {name: getattr(self, name) for name in ProblemSpec.model_fields}
+        if self.expectation == "stochastic":
+            values["expectation"] = "exact"
+        return ProblemSpec(**values)
+
+
+def canonical_json(model: BaseModel) -> str:
+    """Return `model` as JSON with sorted keys, every field present and floats as `repr` prints."""
+    return json.dumps(
+        model.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), allow_nan=False
+    )
+
+
+def hash_text(text: str) -> str:
+    """Return the first sixteen hexadecimal digits of the SHA-256 of `text`."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def parse(
+    kind: type[Model], source: str | dict[str, Any], where: str, *, from_text: bool = False
+) -> Model:
+    """Validate JSON text or a mapping, turning the first mistake into one sentence.
+
+    With `from_text` the values of a mapping may be words of a command line: "5e-3" is a number.
+    """
+    try:
+        if isinstance(source, str):
+            return kind.model_validate_json(source)
+        return kind.model_validate(source, strict=False if from_text else None)
+    except ValidationError as error:
+        raise UserError(f"{where}: {explain(error, kind)}") from error
+
+
+def explain(error: ValidationError, kind: type[BaseModel]) -> str:
+    """Say in one sentence what is wrong first: the key's path, the value, the nearest right name."""
+    first = error.errors(include_url=False)[0]
+    path = ".".join(str(part) for part in first["loc"] if not _is_union_branch(part)) or "the whole"
+    if first["type"] == "extra_forbidden":
+        return f"unknown key '{path}'{suggest(str(first['loc'][-1]), _field_names(kind))}"
+    if first["type"] == "missing":
+        return f"'{path}' is missing"
+    message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    given = first.get("input")
+    if isinstance(given, dict):
+        return f"{message} (at {path})"
+    hint = ""
+    expected = first.get("ctx", {}).get("expected")
+    if isinstance(given, str) and expected:
+        hint = suggest(given, [name.strip("' ") for name in expected.replace(" or ", ",").split(",")])
+    return f"'{path}' {message}, got {given!r}{hint}"
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """Return " (did you mean 'x'?)" for the known name nearest to `word`, or nothing."""
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f" (did you mean '{near[0]}'?)" if near else ""
+
+
+def _is_union_branch(part: int | str) -> bool:
+    # Pydantic appends the branch of a union it tried, e.g. "constrained-int" or "literal['log']".
+    return isinstance(part, str) and ("-" in part or "[" in part or part in {"int", "float", "str"})
+
+
+def _field_names(kind: type[BaseModel]) -> list[str]:
+    return [*kind.model_fields, *DataSpec.model_fields]

@@ -1,0 +1,151 @@
+"""The trace of a run: one Zarr zip file. The only code that knows its layout."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import zarr
+
+from gvibench.errors import UserError
+from gvibench.zarrzip import open_zip, put, write_zip
+
+__all__ = ["SCALARS", "Trace", "read_trace", "write_trace"]
+
+KIND = "gvibench trace"
+FORMAT = 1
+REQUIRED_ATTRIBUTES = (
+    "spec",
+    "spec_hash",
+    "code_hash",
+    "status",
+    "reason",
+    "iterations_done",
+    "step_used",
+    "solver_form",
+    "device",
+    "dtype",
+    "threads",
+    "exclusive",
+    "versions",
+)
+
+SCALARS: dict[str, tuple[str, str]] = {
+    "objective": ("objective the solvers descend", "nat"),
+    "neg_elbo": ("negative evidence lower bound", "nat"),
+    "train_elbo_paper": ("train ELBO as the paper prints it (no trace term)", "nat"),
+    "test_nll": ("expected negative log-likelihood under q, sum over the test rows", "nat"),
+    "test_nll_at_mean": ("negative log-likelihood at the mean, average over the test rows", "nat"),
+    "test_accuracy": ("fraction of test rows classified rightly by the mean", "1"),
+    "grad_norm": ("Fisher-Rao norm of the gradient", "1"),
+    "seconds": ("solver time, recording excluded", "s"),
+    "cov_eig_min": ("smallest eigenvalue of the covariance", "1"),
+    "cov_eig_max": ("largest eigenvalue of the covariance", "1"),
+    "factor_norm": ("Frobenius norm of the covariance factor", "1"),
+    "sign_flips": ("sign changes on the factor's diagonal so far", "1"),
+    "data_passes": ("passes over the training rows so far", "1"),
+    "flow_time": ("sum of the steps so far", "1"),
+}
+"""Long name and unit of everything recorded along `iteration`."""
+
+ALWAYS = tuple(SCALARS)[:8]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What one run leaves behind."""
+
+    iteration: np.ndarray
+    """The recorded iterations."""
+    scalars: dict[str, np.ndarray]
+    """Along `iteration`."""
+    attrs: dict[str, Any]
+    snapshot: np.ndarray | None = None
+    """The iterations whose mean was kept."""
+    mean: np.ndarray | None = None
+    """(snapshot, feature)."""
+    factors: dict[str, np.ndarray] = field(default_factory=dict)
+    """`covariance_factor`, `covariance_factor_path` or, of a reduced run, `reduced_factor`."""
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The run's specification as a mapping."""
+        spec: dict[str, Any] = json.loads(self.attrs["spec"])
+        return spec
+
+
+_FACTOR_LAYOUT: dict[str, tuple[tuple[str, ...], str]] = {
+    "covariance_factor": (
+        ("feature", "feature_"),
+        "lower triangular C of the last iterate, C C' = V",
+    ),
+    "covariance_factor_path": (
+        ("snapshot", "feature", "feature_"),
+        "lower triangular C of the kept iterates, C C' = V",
+    ),
+    "reduced_factor": (
+        ("reduced", "reduced_"),
+        "lower triangular factor of the last covariance in the basis of the rows",
+    ),
+}
+
+
+def write_trace(path: str | os.PathLike[str], trace: Trace) -> None:
+    """Write the trace as one file, whole or not at all."""
+    write_zip(path, lambda group: fill_group(group, trace))
+
+
+def fill_group(group: zarr.Group, trace: Trace) -> None:
+    """Put a trace into a Zarr group."""
+    group.attrs.update({"kind": KIND, "format": FORMAT, **trace.attrs})
+    put(group, "iteration", trace.iteration, ["iteration"], long_name="iteration", units="1")
+    for name, values in trace.scalars.items():
+        long_name, units = SCALARS[name]
+        put(group, name, values, ["iteration"], long_name=long_name, units=units)
+    if trace.snapshot is not None and trace.mean is not None:
+        put(
+            group, "snapshot", trace.snapshot, ["snapshot"], long_name="kept iteration", units="1"
+        )
+        put(group, "mean", trace.mean, ["snapshot", "feature"], long_name="mean of q", units="1")
+    for name, values in trace.factors.items():
+        dims, long_name = _FACTOR_LAYOUT[name]
+        put(group, name, values, dims, long_name=long_name, units="1")
+
+
+def read_trace(path: str | os.PathLike[str]) -> Trace:
+    """Read and check a trace; whatever is wrong with it is said in one sentence."""
+    with open_zip(path) as group:
+        return trace_from_group(group, str(path))
+
+
+def trace_from_group(group: zarr.Group, where: str) -> Trace:
+    """Read and check the trace in a Zarr group; `where` names it in messages."""
+    attrs: Mapping[str, Any] = dict(group.attrs)
+    if attrs.get("kind") != KIND:
+        raise UserError(f"{where} is not a trace of gvibench")
+    if attrs.get("format") != FORMAT:
+        raise UserError(
+            f"{where} has trace format {attrs.get('format')}, this version reads {FORMAT}"
+        )
+    if missing := [name for name in REQUIRED_ATTRIBUTES if name not in attrs]:
+        raise UserError(f"{where} lacks the attribute '{missing[0]}'")
+    arrays = {name: np.asarray(array[...]) for name, array in group.arrays()}
+    if missing := [name for name in ("iteration", *ALWAYS) if name not in arrays]:
+        raise UserError(f"{where} lacks the variable '{missing[0]}'")
+    iteration = arrays.pop("iteration")
+    if iteration.ndim != 1 or len(iteration) == 0 or iteration[0] != 0:
+        raise UserError(f"{where} does not start at iteration 0")
+    scalars = {name: values for name, values in arrays.items() if name in SCALARS}
+    for name, values in scalars.items():
+        if values.shape != iteration.shape:
+            raise UserError(f"{where}: '{name}' has another length than 'iteration'")
+    return Trace(
+        iteration=iteration,
+        scalars=scalars,
+        attrs=dict(attrs),
+        snapshot=arrays.get("snapshot"),
+        mean=arrays.get("mean"),
+        factors={name: arrays[name] for name in _FACTOR_LAYOUT if name in arrays},
+    )

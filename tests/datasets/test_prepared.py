@@ -1,0 +1,94 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse
+import zarr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from gvibench.datasets import prepare
+from gvibench.datasets.catalogue import complete
+from gvibench.datasets.prepared import _densify, read_prepared
+from gvibench.errors import UserError
+from gvibench.zarrzip import open_zip, put, write_zip
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    hnp.arrays(
+        np.float64,
+        hnp.array_shapes(min_dims=2, max_dims=2, max_side=6),
+        elements=st.sampled_from([0.0, 0.0, 1.5, -2.0]),
+    )
+)
+def test_densifying_undoes_csr(x: np.ndarray) -> None:
+    csr = scipy.sparse.csr_array(x)
+    dense = _densify(csr.data, csr.indices, csr.indptr, x.shape[1])
+    assert dense.tobytes() == x.tobytes()
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Path:
+    prepare(complete({"dataset": "synthetic", "options": {"n": 20}}), tmp_path / "a.zarr.zip")
+    return tmp_path / "a.zarr.zip"
+
+
+def rewrite(path: Path, change) -> None:
+    """Copy the file with a change to its attributes or arrays."""
+    with open_zip(path) as root:
+        attrs = dict(root.attrs)
+        arrays = {
+            f"{part}/{name}": root[part][name][:] for part in ("train", "test") for name in "xy"
+        }
+    change(attrs, arrays)
+
+    def build(root: zarr.Group) -> None:
+        root.attrs.update(attrs)
+        for name, array in arrays.items():
+            part, _, leaf = name.partition("/")
+            put(root.require_group(part), leaf, array, [f"{i}" for i in range(array.ndim)])
+
+    write_zip(path, build)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda attrs, arrays: attrs.pop("kind"), "is a Zarr file but not of prepared data"),
+        (lambda attrs, arrays: attrs.pop("spec"), "is not a complete file of prepared data"),
+        (lambda attrs, arrays: attrs.update(spec="{}"), "'dataset' is missing"),
+        (lambda attrs, arrays: arrays.pop("train/y"), "is not a complete file of prepared data"),
+        (lambda attrs, arrays: arrays.pop("test/x"), "is not a complete file of prepared data"),
+        (lambda attrs, arrays: attrs.update(d=11), r"has shapes \(16, 10\) .*not 16 x 11"),
+        (lambda attrs, arrays: attrs.update(n_test=5), r"test has shapes"),
+    ],
+)
+def test_an_incomplete_file_is_one_sentence(example: Path, change, sentence: str) -> None:
+    rewrite(example, change)
+    with pytest.raises(UserError, match=sentence) as caught:
+        read_prepared(example)
+    assert str(example) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_damaged_file_is_one_sentence(example: Path) -> None:
+    content = bytearray(example.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    example.write_bytes(content)
+    with pytest.raises(UserError, match=r"a\.zarr\.zip is damaged"):
+        read_prepared(example)
+
+
+def test_reading_needs_neither_scikit_learn_nor_scipy(example: Path) -> None:
+    code = (
+        "import sys; from gvibench.datasets.prepared import read_prepared; "
+        f"read_prepared({str(example)!r}); "
+        "heavy = ('sklearn', 'scipy', 'pandas', 'xarray', 'pooch', 'dask', 'requests'); "
+        "print([m for m in heavy if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,91 @@
+"""Small problems, and the mathematics written down once more in the plainest way.
+
+Nothing here calls the code under test to get a number: expectations are Gauss-Hermite sums of high
+order or adaptive quadrature, linear algebra is dense and inverts what it likes.
+"""
+
+import numpy as np
+from scipy import integrate, special
+
+from gvibench import backend as backends
+from gvibench import models
+from gvibench.gaussian import CovarianceFactor, PrecisionFactor
+from gvibench.models import Rows
+from gvibench.spec import DataSpec, RunSpec
+
+DATA = DataSpec(dataset="test")
+
+
+def spec(**changes):
+    values = {"data": DATA, "beta": 0.5, "solver": "vn", "step": 0.1, **changes}
+    return RunSpec(**values)
+
+
+def rows(n=40, d=4, seed=0, real=False, scale=1.0):
+    rng = np.random.default_rng(seed)
+    x = scale * rng.standard_normal((n, d))
+    truth = rng.standard_normal(d)
+    y = x @ truth + rng.standard_normal(n)
+    return Rows(x, y if real else np.where(y > 0, 1.0, -1.0))
+
+
+def build(train=None, test=None, multiplicity=1, **changes):
+    given = spec(**changes)
+    train = rows(real=given.model == "linear") if train is None else train
+    test = rows(n=25, d=train.x.shape[1], seed=1, real=given.model == "linear") if test is None else test
+    return models.build(given, backends.select("cpu"), train, test, multiplicity=multiplicity)
+
+
+def random_gaussian(d, seed=3):
+    """A mean and a lower triangular factor with positive diagonal."""
+    rng = np.random.default_rng(seed)
+    lower = np.tril(0.4 * rng.standard_normal((d, d)))
+    np.fill_diagonal(lower, 0.3 + rng.random(d))
+    return rng.standard_normal(d), lower
+
+
+def both_factors(model, lower):
+    """The same covariance held in both ways."""
+    precision = np.linalg.inv(lower @ lower.T)
+    return [
+        CovarianceFactor(model.backend, lower),
+        PrecisionFactor(model.backend, np.linalg.cholesky(precision)),
+    ]
+
+
+def softplus(t):
+    return np.logaddexp(0.0, t)
+
+
+def expect(function, mu, s2):
+    """E function(X), X ~ N(mu, s2), by adaptive quadrature."""
+    s = np.sqrt(s2)
+
+    def integrand(z):
+        return function(mu + s * z) * np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
+
+    kink = -mu / s
+    points = sorted({-12.0, min(max(kink, -12.0), 12.0), 0.0, 12.0})
+    return sum(
+        integrate.quad(integrand, a, b, epsabs=1e-13, epsrel=1e-13, limit=200)[0]
+        for a, b in zip(points[:-1], points[1:], strict=True)
+    )
+
+
+def dense_oracle(train, mean, covariance, beta):
+    """Value, gradient and Hessian of the logistic model, row by row."""
+    value, gradient, hessian = 0.0, beta * mean, beta * np.eye(len(mean))
+    for x, y in zip(*train, strict=True):
+        a = -y * x
+        mu, s2 = a @ mean, a @ covariance @ a
+        value += expect(softplus, mu, s2)
+        gradient = gradient + expect(special.expit, mu, s2) * a
+        bump = expect(lambda t: special.expit(t) * special.expit(-t), mu, s2)
+        hessian = hessian + bump * np.outer(a, a)
+    return value, gradient, hessian
+
+
+def dense_objective(train, mean, covariance, beta, gamma):
+    value = dense_oracle(train, mean, covariance, beta)[0]
+    prior = 0.5 * beta * (mean @ mean + np.trace(covariance))
+    return value + prior - 0.5 * gamma * np.linalg.slogdet(covariance)[1]

@@ -1,0 +1,173 @@
+import subprocess
+import sys
+import warnings
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zarr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from gvibench import zarrzip
+from gvibench.errors import UserError
+from gvibench.zarrzip import open_zip, put, write_zip
+
+
+def write(path: Path, **arrays: np.ndarray) -> Path:
+    def build(root: zarr.Group) -> None:
+        root.attrs["kind"] = "test"
+        inner = root.create_group("inner")
+        for name, array in arrays.items():
+            put(inner, name, array, [f"dim_{i}" for i in range(array.ndim)], units="1")
+
+    write_zip(path, build)
+    return path
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Path:
+    return write(tmp_path / "a.zarr.zip", x=np.arange(12.0).reshape(4, 3), y=np.arange(1000))
+
+
+def test_round_trip_without_a_warning(tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        path = write(tmp_path / "a.zarr.zip", x=np.array([[1.5, np.nan], [-0.0, np.inf]]))
+        with open_zip(path) as root:
+            assert root.attrs["kind"] == "test"
+            array = root["inner/x"]
+            assert array.metadata.dimension_names == ("dim_0", "dim_1")
+            assert dict(array.attrs) == {"units": "1"}
+            assert array[:].tobytes() == np.array([[1.5, np.nan], [-0.0, np.inf]]).tobytes()
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    hnp.arrays(
+        st.sampled_from([np.float64, np.int32, np.bool_, np.uint8]),
+        hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5),
+    )
+)
+def test_any_numeric_array_comes_back_bit_for_bit(tmp_path_factory, array) -> None:
+    path = write(tmp_path_factory.mktemp("zip") / "a.zarr.zip", x=array)
+    with open_zip(path) as root:
+        back = np.asarray(root["inner/x"][...])
+    assert back.dtype == array.dtype
+    assert back.shape == array.shape
+    assert back.tobytes() == array.tobytes()
+
+
+def test_equal_content_gives_equal_bytes(tmp_path: Path) -> None:
+    x = np.random.default_rng(0).standard_normal((50, 3))
+    first = write(tmp_path / "a.zarr.zip", x=x, y=x)
+    second = write(tmp_path / "b.zarr.zip", x=x, y=x)
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_members_are_stored_once_in_order_root_first(example: Path) -> None:
+    with zipfile.ZipFile(example) as archive:
+        names = archive.namelist()
+        assert names[0] == "zarr.json"
+        assert names[1:] == sorted(names[1:])
+        assert len(set(names)) == len(names)
+        assert {member.compress_type for member in archive.infolist()} == {zipfile.ZIP_STORED}
+        assert {member.date_time for member in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+
+
+def test_large_arrays_are_cut_into_row_chunks(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(zarrzip, "ONE_CHUNK_BYTES", 1000)
+    monkeypatch.setattr(zarrzip, "ROW_CHUNK_BYTES", 240)
+    x = np.arange(300.0).reshape(100, 3)
+    with open_zip(write(tmp_path / "a.zarr.zip", x=x)) as root:
+        assert root["inner/x"].chunks == (10, 3)
+        np.testing.assert_array_equal(root["inner/x"][:], x)
+
+
+def test_a_failing_build_leaves_the_old_file(example: Path) -> None:
+    before = example.read_bytes()
+
+    def fail(root: zarr.Group) -> None:
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError):
+        write_zip(example, fail)
+    assert example.read_bytes() == before
+    assert list(example.parent.iterdir()) == [example]
+
+
+def test_text_arrays_are_refused() -> None:
+    with pytest.raises(TypeError, match="'names' must be numeric"):
+        put(zarr.create_group({}), "names", np.array(["a"]), ["row"])
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with (
+        pytest.raises(UserError, match=r"none\.zarr\.zip does not exist"),
+        open_zip(tmp_path / "none.zarr.zip"),
+    ):
+        pass
+
+
+def test_a_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"cannot read .*: Is a directory"), open_zip(tmp_path):
+        pass
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"<html></html>"])
+def test_something_else_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.zarr.zip"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=r"a\.zarr\.zip is cut off or not a zip"), open_zip(path):
+        pass
+
+
+def test_a_cut_off_file_is_refused_wherever_it_is_cut(example: Path) -> None:
+    whole = example.read_bytes()
+    for length in np.linspace(1, len(whole) - 1, 25).astype(int):
+        example.write_bytes(whole[:length])
+        with pytest.raises(UserError, match="is cut off or not a zip file"), open_zip(example):
+            pass
+
+
+def test_a_flipped_bit_is_found_when_the_array_is_read(example: Path) -> None:
+    with zipfile.ZipFile(example) as archive:
+        chunk = archive.getinfo("inner/y/c/0")
+    content = bytearray(example.read_bytes())
+    content[chunk.header_offset + 30 + len(chunk.filename) + 20] ^= 1
+    example.write_bytes(content)
+    with open_zip(example) as root:
+        root["inner/x"][:]
+    with (
+        pytest.raises(UserError, match=r"is damaged \(Bad CRC-32.*delete"),
+        open_zip(example) as root,
+    ):
+        root["inner/y"][:]
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"readme.txt": "hello"},
+        {"zarr.json": '{"zarr_format": 3, "node_type": "array"}'},
+        {"zarr.json": "not json"},
+    ],
+)
+def test_a_zip_of_something_else_is_refused(tmp_path: Path, members: dict[str, str]) -> None:
+    path = tmp_path / "a.zarr.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in members.items():
+            archive.writestr(name, text)
+    with pytest.raises(UserError, match="holds no Zarr v3 group"), open_zip(path):
+        pass
+
+
+def test_importing_pulls_in_no_heavy_library() -> None:
+    code = (
+        "import sys, gvibench.zarrzip; "
+        "print([m for m in ('sklearn', 'scipy', 'pandas', 'xarray') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
