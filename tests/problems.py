@@ -4,6 +4,8 @@ Nothing here calls the code under test to get a number: expectations are Gauss-H
 order or adaptive quadrature, linear algebra is dense and inverts what it likes.
 """
 
+import itertools
+
 import numpy as np
 from scipy import integrate, special
 
@@ -32,7 +34,8 @@ def rows(n=40, d=4, seed=0, real=False, scale=1.0):
 def build(train=None, test=None, multiplicity=1, **changes):
     given = spec(**changes)
     train = rows(real=given.model == "linear") if train is None else train
-    test = rows(n=25, d=train.x.shape[1], seed=1, real=given.model == "linear") if test is None else test
+    if test is None:
+        test = rows(n=25, d=train.x.shape[1], seed=1, real=given.model == "linear")
     return models.build(given, backends.select("cpu"), train, test, multiplicity=multiplicity)
 
 
@@ -68,7 +71,7 @@ def expect(function, mu, s2):
     points = sorted({-12.0, min(max(kink, -12.0), 12.0), 0.0, 12.0})
     return sum(
         integrate.quad(integrand, a, b, epsabs=1e-13, epsrel=1e-13, limit=200)[0]
-        for a, b in zip(points[:-1], points[1:], strict=True)
+        for a, b in itertools.pairwise(points)
     )
 
 

@@ -1,3 +1,5 @@
+import errno
+import os
 import subprocess
 import sys
 import warnings
@@ -94,6 +96,19 @@ def test_a_failing_build_leaves_the_old_file(example: Path) -> None:
 
     with pytest.raises(RuntimeError):
         write_zip(example, fail)
+    assert example.read_bytes() == before
+    assert list(example.parent.iterdir()) == [example]
+
+
+def test_a_full_disk_leaves_the_old_file(example: Path, monkeypatch) -> None:
+    before = example.read_bytes()
+
+    def fail(self, *args: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(zipfile.ZipFile, "writestr", fail)
+    with pytest.raises(UserError, match=r"cannot write .*a\.zarr\.zip: No space left on device"):
+        write(example, x=np.zeros(3))
     assert example.read_bytes() == before
     assert list(example.parent.iterdir()) == [example]
 

@@ -92,9 +92,7 @@ def _add_data_file(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_spec_flags(
-    parser: argparse.ArgumentParser, only: Sequence[str] | None = None
-) -> None:
+def _add_spec_flags(parser: argparse.ArgumentParser, only: Sequence[str] | None = None) -> None:
     from gvibench.spec import DataSpec, RunSpec
 
     data = parser.add_argument_group("data")

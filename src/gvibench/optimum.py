@@ -93,7 +93,7 @@ def _find(spec: ProblemSpec, data: Prepared, backend: Backend) -> Optimum:
     if spec.gamma > 0:
         mean, factor, oracle, more = _descend(model, mean, oracle.curvature / spec.gamma)
         iterations += more
-    attrs = {
+    attrs: dict[str, Any] = {
         "spec": spec.canonical(),
         "spec_hash": spec.spec_hash,
         "code_hash": optimum_code_hash(spec),
@@ -132,7 +132,7 @@ def _maximise_posterior(model: Model) -> tuple[Array, Oracle, int]:
     oracle = model.full_oracle(mean, point, "hessian")
     value = _loss(model, mean, oracle)
     for iteration in range(MAX_ITERATIONS):
-        lower = model.backend.cholesky(oracle.curvature)
+        lower = model.backend.cholesky(oracle.curvature, "H")
         direction = PrecisionFactor(model.backend, lower).covariance_times(oracle.gradient)
         decrement = float(oracle.gradient @ direction)
         step = 1.0
@@ -156,11 +156,9 @@ def _loss(model: Model, mean: Array, oracle: Oracle) -> float:
     return float(oracle.value + 0.5 * model.beta * (mean @ mean))
 
 
-def _descend(
-    model: Model, mean: Array, precision: Array
-) -> tuple[Array, Factor, Oracle, int]:
+def _descend(model: Model, mean: Array, precision: Array) -> tuple[Array, Factor, Oracle, int]:
     """Damped VN; returns the iterate with the smallest Fisher-Rao gradient norm."""
-    factor: Factor = PrecisionFactor(model.backend, model.backend.cholesky(precision))
+    factor: Factor = PrecisionFactor(model.backend, model.backend.cholesky(precision, "V^-1"))
     oracle = model.full_oracle(mean, factor, "hessian")
     value = float(model.objectives(mean, factor, oracle.value).objective)
     best = (float(model.fisher_norm(factor, oracle)), mean, factor, oracle)
@@ -198,7 +196,7 @@ def _try_step(
 ) -> _Moved | None:
     precision = (1.0 - step * model.gamma) * precision + step * oracle.curvature
     try:
-        factor = PrecisionFactor(model.backend, model.backend.cholesky(precision))
+        factor = PrecisionFactor(model.backend, model.backend.cholesky(precision, "V^-1"))
     except Diverged:
         return None
     mean = mean - step * factor.covariance_times(oracle.gradient)
@@ -213,7 +211,8 @@ def _values(model: Model, mean: Array, factor: Factor, oracle: Oracle) -> dict[s
         metrics = model.metrics(mean, factor, oracle)
         precision = factor.lower @ factor.lower.T
         residual = model.gamma * precision - oracle.curvature
-        curvature_residual = np.linalg.norm(residual) / np.linalg.norm(oracle.curvature)
+        size = float(np.linalg.norm(oracle.curvature))
+        curvature_residual = float(np.linalg.norm(residual)) / size
         values = dict(zip(METRICS, map(float, metrics), strict=True))
     else:
         # V = 0: the objective is the MAP one; the entropy terms of the other two are infinite.
@@ -226,7 +225,7 @@ def _values(model: Model, mean: Array, factor: Factor, oracle: Oracle) -> dict[s
         **values,
         "gradient_residual": float(np.linalg.norm(oracle.gradient)),
         "gradient_scale": scale,
-        "curvature_residual": float(curvature_residual),
+        "curvature_residual": curvature_residual,
     }
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 __all__ = ["code_hash", "machine", "versions"]
 
+DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 PACKAGES = ("gvibench", "numpy", "scipy", "numba", "zarr")
 
 
@@ -59,16 +60,9 @@ def _digest_module(name: str) -> tuple[str, tuple[str, ...]]:
             base = "." * node.level + (node.module or "")
             base = importlib.util.resolve_name(base, package) if node.level else base
             imports += [base, *(f"{base}.{alias.name}" for alias in node.names)]
-        elif _is_docstring_holder(node):
+        elif isinstance(node, DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:]
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), tuple(imports)
-
-
-def _is_docstring_holder(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        and ast.get_docstring(node, clean=False) is not None
-    )
 
 
 def _find_module(name: str) -> tuple[Path, bool] | None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -52,12 +53,12 @@ class Recorder:
         self._keep(state)
         first = self.objective
         self._limit = first + BLOW_UP * (1.0 + abs(first))
-        self.check(first)
+        self._check(first)
 
     def record(self, state: State, seconds: float) -> None:
         """Record a state, or raise `Diverged` if it has no sensible objective."""
         row = self._measure(state)
-        self.check(float(row[0]))
+        self._check(float(row[0]))
         self._store(state, row, seconds)
         if state.iteration in self._snapshots:
             self._keep(state)
@@ -70,12 +71,19 @@ class Recorder:
         if self.snapshot and self.last.iteration != self.snapshot[-1]:
             self._keep(self.last)
 
-    def check(self, value: float) -> None:
-        """Raise `Diverged` if an objective, or a part of it, is not finite or has blown up."""
-        if not math.isfinite(value):
+    def check(self, state: State) -> None:
+        """Raise `Diverged` if the objective of a state is not finite or has blown up.
+
+        Called for every state, so that the iteration of divergence does not depend on the schedule.
+        """
+        found = self._model.objectives(state.mean, state.factor, state.oracle.value)
+        self._check(float(found.objective))
+
+    def _check(self, objective: float) -> None:
+        if not math.isfinite(objective):
             raise Diverged("the objective is not finite")
-        if value > self._limit:
-            raise Diverged(f"the objective has blown up to {value:.3g}")
+        if objective > self._limit:
+            raise Diverged(f"the objective has blown up to {objective:.3g}")
 
     @property
     def objective(self) -> float:
@@ -138,7 +146,7 @@ def _data_passes(model: Model, state: State) -> float:
     return state.evaluations * share
 
 
-EXTRA_SCALARS = {
+EXTRA_SCALARS: dict[str, Callable[[Model, State], Array]] = {
     "cov_eig_min": lambda model, state: _eigenvalues(model, state)[-1],
     "cov_eig_max": lambda model, state: _eigenvalues(model, state)[0],
     "factor_norm": _factor_norm,

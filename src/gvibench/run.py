@@ -1,5 +1,6 @@
 """One run: step, record, stop. Knows no solver by name."""
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -130,7 +131,7 @@ def _is_reduced(spec: RunSpec, solver: Solver, n: int, d: int) -> bool:
         and spec.expectation != "stochastic"
     )
     wanted = spec.form == "reduced" or solver.rotated
-    if wanted and (not possible or spec.form == "dense" and solver.rotated):
+    if wanted and (not possible or (spec.form == "dense" and solver.rotated)):
         raise UserError(
             f"solver '{spec.solver}' cannot work in the basis of the rows with model "
             f"'{spec.model}', expectation '{spec.expectation}' and form '{spec.form}': "
@@ -157,7 +158,7 @@ def _iterate(
             timer.start()
             following = solver.step(state, model, rho)
             seconds += timer.stop()
-            recorder.check(float(following.oracle.value))
+            recorder.check(following)
             if recorder.wants(following.iteration):
                 recorder.record(following, seconds)
                 if progress is not None:
@@ -184,10 +185,8 @@ def _warm_up(spec: RunSpec, setup: _Setup, state: State) -> float:
     """Take one step and forget it: code is compiled and caches are warm when the clock starts."""
     timer = setup.model.backend.timer()
     timer.start()
-    try:
+    with contextlib.suppress(Diverged):  # the run itself will find out, and say so
         setup.solver.step(state, setup.model, spec.step)
-    except Diverged:
-        pass  # the run itself will find out, and say so
     return timer.stop()
 
 

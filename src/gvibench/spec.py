@@ -7,6 +7,7 @@ specs, code and versions give equal traces, so `spec_hash` is what comparisons j
 import difflib
 import hashlib
 import json
+import re
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -50,7 +51,9 @@ EXTRA_RECORDS = (
 class Frozen(BaseModel):
     """Immutable, and strict about names: a misspelt key is an error, never ignored."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True
+    )
 
 
 class DataSpec(Frozen):
@@ -64,7 +67,7 @@ class DataSpec(Frozen):
     """The test rows of your own data, for `split: given`."""
     split: Literal["sklearn", "random", "first", "given"] = "sklearn"
     """`sklearn`: train_test_split as in the paper; `random`: stratified, one per `split_seed`;
-    `first`: the first `train_size` rows train, the others test; `given`: the set's own test file."""
+    `first`: the first `train_size` rows train, the others test; `given`: its own test file."""
     split_seed: Annotated[int, Field(ge=0, lt=2**32)] = 42
     """Seed of the split (and of the row subsample, if any)."""
     train_size: Size | None = None
@@ -209,7 +212,7 @@ def parse(
 
 
 def explain(error: ValidationError, kind: type[BaseModel]) -> str:
-    """Say in one sentence what is wrong first: the key's path, the value, the nearest right name."""
+    """Say in one sentence what is wrong first: the key, the value, the nearest right name."""
     first = error.errors(include_url=False)[0]
     path = ".".join(str(part) for part in first["loc"] if not _is_union_branch(part)) or "the whole"
     if first["type"] == "extra_forbidden":
@@ -223,7 +226,7 @@ def explain(error: ValidationError, kind: type[BaseModel]) -> str:
     hint = ""
     expected = first.get("ctx", {}).get("expected")
     if isinstance(given, str) and expected:
-        hint = suggest(given, [name.strip("' ") for name in expected.replace(" or ", ",").split(",")])
+        hint = suggest(given, re.findall(r"'([^']*)'", expected))
     return f"'{path}' {message}, got {given!r}{hint}"
 
 

@@ -105,9 +105,7 @@ def fill_group(group: zarr.Group, trace: Trace) -> None:
         long_name, units = SCALARS[name]
         put(group, name, values, ["iteration"], long_name=long_name, units=units)
     if trace.snapshot is not None and trace.mean is not None:
-        put(
-            group, "snapshot", trace.snapshot, ["snapshot"], long_name="kept iteration", units="1"
-        )
+        put(group, "snapshot", trace.snapshot, ["snapshot"], long_name="kept iteration", units="1")
         put(group, "mean", trace.mean, ["snapshot", "feature"], long_name="mean of q", units="1")
     for name, values in trace.factors.items():
         dims, long_name = _FACTOR_LAYOUT[name]

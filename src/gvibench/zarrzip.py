@@ -44,12 +44,11 @@ def write_zip(path: str | os.PathLike[str], build: Callable[[zarr.Group], None])
     """
     members: dict[str, Buffer] = {}
     build(zarr.create_group(MemoryStore(members), zarr_format=3))
-    names = sorted(members, key=lambda name: (name != _ROOT, name))
-    with atomic_path(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as archive:
-        for name in names:
-            member = zipfile.ZipInfo(name, _DATE)
-            member.external_attr = 0o644 << 16
-            archive.writestr(member, members[name].to_bytes())
+    with atomic_path(path) as part:
+        try:
+            _write_members(part, members)
+        except OSError as error:  # a full disk, most often
+            raise UserError(f"cannot write {path}: {error.strerror}") from error
 
 
 @contextlib.contextmanager
@@ -88,6 +87,14 @@ def put(group: zarr.Group, name: str, array: ArrayLike, dims: Sequence[str], **a
         # A chunk of zeros is written like any other: what was put is in the file, bit for bit.
         config={"write_empty_chunks": True},
     )
+
+
+def _write_members(path: Path, members: dict[str, Buffer]) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for name in sorted(members, key=lambda name: (name != _ROOT, name)):
+            member = zipfile.ZipInfo(name, _DATE)
+            member.external_attr = 0o644 << 16
+            archive.writestr(member, members[name].to_bytes())
 
 
 def _chunks(values: np.ndarray) -> tuple[int, ...]:

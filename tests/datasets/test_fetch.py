@@ -101,7 +101,9 @@ def test_a_file_is_downloaded_once(mirror: Mirror, raw: Path) -> None:
 
 def test_wrong_bytes_name_both_hashes_and_enter_no_cache(mirror: Mirror, raw: Path) -> None:
     mirror.content = FOREIGN
-    with pytest.raises(UserError, match=r"/data/toy is not the toy of the catalogue") as caught:
+    with pytest.raises(
+        UserError, match=r"/data/toy is not the toy of the catalogue: its SHA-256"
+    ) as caught:
         raw_file(STRICT)
     assert sha(FOREIGN) in str(caught.value)
     assert sha(TEXT) in str(caught.value)
@@ -165,6 +167,15 @@ def test_a_dead_server_is_one_sentence(mirror: Mirror, monkeypatch, raw: Path) -
         raw_file(STRICT)
 
 
+def test_a_terminal_shows_a_progress_bar_and_a_log_does_not(mirror, monkeypatch, capsys) -> None:
+    raw_file(STRICT)
+    assert capsys.readouterr().err == ""
+    raw_file(STRICT).unlink()
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    raw_file(STRICT)
+    assert "100%" in capsys.readouterr().err
+
+
 def test_another_container_of_the_same_content_is_fine(mirror: Mirror) -> None:
     mirror.content = bz2.compress(TEXT, compresslevel=1)
     assert sha(mirror.content) != LENIENT.sha256
@@ -181,13 +192,22 @@ def test_an_unconfirmed_file_with_the_same_facts_is_used_with_a_warning(mirror: 
     assert sha(TEXT) in str(caught[0].message)
 
 
+def test_a_confirmed_archive_that_is_cut_off_names_both_hashes(mirror: Mirror) -> None:
+    mirror.content = bz2.compress(TEXT)[:-5]
+    expected = f"its SHA-256 is {sha(mirror.content)}, not {LENIENT.sha256}"
+    with pytest.raises(UserError, match=expected):
+        raw_file(dataclasses.replace(LENIENT, confirmed=True))
+
+
 def test_an_unconfirmed_file_with_other_facts_is_an_error(mirror: Mirror, raw: Path) -> None:
     mirror.content = bz2.compress(FOREIGN)
     with pytest.raises(UserError, match=r"its rows: 2, not 3; its columns: 1, not 2; its labels"):
         raw_file(LENIENT)
     mirror.content = bz2.compress(TEXT)[:-5]
-    with pytest.raises(UserError, match="is cut off or damaged"):
+    with pytest.raises(UserError, match=r"as svmlight: Compressed file ended") as caught:
         raw_file(LENIENT)
+    assert sha(mirror.content) in str(caught.value)
+    assert str(LENIENT.sha256) in str(caught.value)
     assert left_behind(raw) == []
 
 

@@ -3,6 +3,11 @@ import math
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import special
+from sklearn.metrics import accuracy_score, log_loss
+
+from gvibench.errors import UserError
+from gvibench.gaussian import CovarianceFactor
 from problems import (
     both_factors,
     build,
@@ -12,11 +17,6 @@ from problems import (
     rows,
     softplus,
 )
-from scipy import special
-from sklearn.metrics import accuracy_score, log_loss
-
-from gvibench.errors import UserError
-from gvibench.gaussian import CovarianceFactor
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["covariance", "precision"])
@@ -86,9 +86,7 @@ def test_objective_conventions():
         # KL(q | N(0, I / beta)) + E loss, with the KL divergence from its definition
         kl = 0.5 * (beta * trace + beta * square - 3 - log_det - 3 * math.log(beta))
         assert_allclose(found.neg_elbo, value + kl, rtol=1e-10)
-        assert_allclose(
-            found.train_elbo_paper, value + beta / 2 * square - log_det / 2, rtol=1e-10
-        )
+        assert_allclose(found.train_elbo_paper, value + beta / 2 * square - log_det / 2, rtol=1e-10)
 
 
 def test_derivatives_of_the_objective():
@@ -161,9 +159,9 @@ def test_non_convex_penalty_is_in_value_and_gradient_only():
         slope = (penalised.penalty(mean + e)[0] - penalised.penalty(mean - e)[0]) / (2 * h)
         assert_allclose((other.gradient - plain.gradient)[j], slope, atol=1e-8)
     for name in ("objective", "neg_elbo", "train_elbo_paper"):
-        difference = getattr(
-            penalised.objectives(mean, factor, other.value), name
-        ) - getattr(convex.objectives(mean, factor, plain.value), name)
+        difference = getattr(penalised.objectives(mean, factor, other.value), name) - getattr(
+            convex.objectives(mean, factor, plain.value), name
+        )
         assert_allclose(difference, other.value - plain.value, rtol=1e-9)
 
 

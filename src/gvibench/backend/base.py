@@ -60,8 +60,8 @@ class Backend(Protocol):
     def mirror(self, lower_half: Array) -> Array:
         """Return the symmetric matrix whose lower triangle is given."""
 
-    def cholesky(self, matrix: Array) -> Array:
-        """Return the lower Cholesky factor; raises `Diverged` if there is none (POTRF)."""
+    def cholesky(self, matrix: Array, name: str) -> Array:
+        """Return the lower Cholesky factor (POTRF); raises `Diverged`, naming it, without one."""
 
     def invert_lower(self, lower: Array) -> Array:
         """Return the inverse of a lower triangular matrix (TRTRI)."""

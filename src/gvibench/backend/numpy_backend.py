@@ -13,10 +13,10 @@ __all__ = ["NumpyBackend"]
 
 
 class NumpyBackend:
-    """Row-major NumPy arrays; BLAS sees their transposes, which are column-major, without copies."""
+    """Row-major NumPy arrays; BLAS sees their transposes, column-major, without a copy."""
 
     name = "cpu"
-    xp = np
+    xp: Any = np
     block_bytes = 512 * 1024
 
     def __init__(self, dtype: str = "float64") -> None:
@@ -75,10 +75,10 @@ class NumpyBackend:
         np.fill_diagonal(full, lower.diagonal())
         return full
 
-    def cholesky(self, matrix: Array) -> Array:
+    def cholesky(self, matrix: Array, name: str) -> Array:
         upper, info = self._potrf(matrix.T, lower=0, clean=1)
         if info != 0:
-            raise Diverged("the matrix to factorise is not positive definite")
+            raise Diverged(f"{name} is not positive definite")
         return upper.T
 
     def invert_lower(self, lower: Array) -> Array:

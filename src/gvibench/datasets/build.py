@@ -112,7 +112,7 @@ def _refuse_unusable(
 def _moments(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return what to subtract from and divide by; a constant column becomes exactly zero."""
     mean, scale = x.mean(axis=0), x.std(axis=0)
-    constant = np.ptp(x, axis=0) == 0
+    constant = (np.ptp(x, axis=0) == 0) | (scale == 0)  # tiny spreads underflow to zero
     return np.where(constant, x[0], mean), np.where(constant, 1.0, scale)
 
 

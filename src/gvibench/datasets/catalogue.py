@@ -36,6 +36,8 @@ MNIST_MIRROR = "https://ossci-datasets.s3.amazonaws.com/mnist"
 PLUGIN_GROUP = "gvibench.datasets"
 DEFAULT_TEST_SIZE = 0.2
 
+_NOUNS = {bool: "true or false", int: "a whole number", float: "a finite number", str: "text"}
+
 
 @dataclass(frozen=True)
 class File:
@@ -77,8 +79,7 @@ class Setting:
         if kind is float and type(value) is int:
             value = float(value)
         if type(value) is not kind or (isinstance(value, float) and not math.isfinite(value)):
-            noun = {int: "a whole number", float: "a finite number", str: "text"}[kind]
-            raise ValueError(f"must be {noun}, got {value!r}")
+            raise ValueError(f"must be {_NOUNS[kind]}, got {value!r}")
         if self.at_least is not None and not isinstance(value, str) and value < self.at_least:
             raise ValueError(f"must be at least {self.at_least}, got {value!r}")
         return value

@@ -109,16 +109,16 @@ def _check(file: File, path: Path, origin: str) -> None:
     found, expected = sha256_of(path), file.sha256
     if found == expected:
         return
-    if file.content_sha256 is not None:
-        # The same content in another container is as good, so from here on only that counts.
-        expected, found = file.content_sha256, _content_sha256(path, origin)
-        if found == expected:
-            return
+    content = _content_sha256(path) if file.content_sha256 is not None else None
+    if content is not None and content == file.content_sha256:
+        return  # the same data in another container
     mismatch = f"{origin} is not the {file.name} of the catalogue"
     if expected is not None:
         mismatch += f": its SHA-256 is {found}, not {expected}"
+    if content is not None:
+        mismatch += f" (unpacked {content}, not {file.content_sha256})"
     if _is_web_page(path):
-        raise UserError(f"{mismatch} (the server sent a web page)")
+        raise UserError(f"{mismatch}; the server sent a web page")
     if file.confirmed:
         raise UserError(mismatch)
     if difference := _difference(file, path, origin):
@@ -130,12 +130,13 @@ def _check(file: File, path: Path, origin: str) -> None:
         )
 
 
-def _content_sha256(path: Path, origin: str) -> str:
+def _content_sha256(path: Path) -> str | None:
+    """Return the SHA-256 of the unpacked content, or none if it cannot be unpacked."""
     try:
         with open_raw(path) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
-    except UNPACKING_ERRORS as error:
-        raise UserError(f"{origin} is cut off or damaged: {error}") from error
+    except UNPACKING_ERRORS:
+        return None
 
 
 def _is_web_page(path: Path) -> bool:
@@ -145,7 +146,10 @@ def _is_web_page(path: Path) -> bool:
 
 def _difference(file: File, path: Path, origin: str) -> str:
     """Say in what the rows of `path` differ from those of the catalogue, or nothing."""
-    (table,) = read_svmlight([path], zero_based=False, origins=[origin])
+    try:
+        (table,) = read_svmlight([path], zero_based=False, origins=[origin])
+    except UserError as error:
+        return str(error)
     rows, columns = table.x.shape
     labels, counts = np.unique(table.y, return_counts=True)
     found = {

@@ -22,7 +22,6 @@ class Expectation:
     def __init__(self, kernel: str, table: NDArray[np.float64]) -> None:
         self._kernel = kernel
         self._table = np.ascontiguousarray(table)
-        self._table_address = _address(self._table)
 
     def evaluate(self, mu: Array, s2: Array, f0: Array, f1: Array, f2: Array) -> None:
         """Write the expectations at (`mu`, `s2`) into `f0`, `f1` and `f2`.
@@ -32,15 +31,17 @@ class Expectation:
         point alone, to the last bit. A point that is not finite, or whose variance is negative,
         yields NaN.
         """
+        if mu.dtype not in (np.float64, np.float32):
+            raise ValueError(f"expected float64 or float32, not {mu.dtype}")
         # The kernel trusts its arguments; a wrong one would overwrite memory.
         for array in (mu, s2, f0, f1, f2):
             if array.shape != (mu.size,) or array.dtype != mu.dtype or not array.flags.c_contiguous:
                 raise ValueError("expected five contiguous vectors of one length and type")
         if not (f0.flags.writeable and f1.flags.writeable and f2.flags.writeable):
             raise ValueError("the results must be writeable")
-        load_kernel(self._kernel, mu.dtype)(
-            self._table_address, len(self._table), mu.size, *map(_address, (mu, s2, f0, f1, f2))
-        )
+        kernel = load_kernel(self._kernel, mu.dtype)
+        addresses = map(_address, (mu, s2, f0, f1, f2))
+        kernel(_address(self._table), len(self._table), mu.size, *addresses)
 
     def __call__(self, mu: ArrayLike, s2: ArrayLike) -> tuple[Array, Array, Array]:
         """Return F0, F1 and F2 for numbers or arrays that broadcast together."""
@@ -56,7 +57,7 @@ class Expectation:
 
 def _address(array: Array) -> int:
     try:
-        return ctypes.addressof(ctypes.c_char.from_buffer(array))
-    except (TypeError, ValueError):  # read-only or empty; four times slower
+        return ctypes.addressof(ctypes.c_char.from_buffer(array.data))
+    except (TypeError, ValueError):  # read-only or empty; this way is slower
         address: int = array.ctypes.data
         return address

@@ -56,8 +56,8 @@ def build_table() -> Array:
     """Compute the table from `reference` (about two seconds)."""
     # Axes: patch in t, patch in q, node in q, node in t.
     half_t, half_q = T_END / PATCHES_T / 2, 1 / PATCHES_Q / 2
-    centre_t = (2 * np.arange(PATCHES_T) + 1)[:, None, None, None] * half_t
-    centre_q = (2 * np.arange(PATCHES_Q) + 1)[None, :, None, None] * half_q
+    centre_t = np.arange(1.0, 2 * PATCHES_T, 2)[:, None, None, None] * half_t
+    centre_q = np.arange(1.0, 2 * PATCHES_Q, 2)[:, None, None] * half_q
     node_t, to_powers_t = _interpolation(DEGREE_T - 2)
     node_q, to_powers_q = _interpolation(DEGREE_Q)
     q = centre_q + half_q * node_q[:, None]

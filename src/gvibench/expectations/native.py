@@ -2,8 +2,8 @@
 
 Importing Numba and starting its compiler takes half a second, even for a function in its own
 cache: more than many a run. So the object code of a kernel is kept in the user's cache and loaded
-by llvmlite alone, in a few milliseconds. The name of a file there depends on everything that the
-code does: the sources, the compiler and the processor.
+by llvmlite alone, in a few milliseconds. The name of the file changes with all that the code
+depends on: the sources, the compiler and the processor.
 """
 
 import ctypes
@@ -81,8 +81,8 @@ def _write(path: Path, code: bytes) -> None:
 def _compile(name: str, dtype: str, machine: llvm.TargetMachine) -> bytes:
     """Return the object code of a kernel, with a function `_ENTRY` and no need of any library."""
     import numba
-    from numba import types
 
+    types: Any = numba.types
     kernel = importlib.import_module(f"gvibench.expectations.kernels.{name}")
     doubles, points = types.CPointer(types.float64), types.CPointer(getattr(types, dtype))
     signature = types.void(doubles, types.int64, types.int64, *5 * (points,))

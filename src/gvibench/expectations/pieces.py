@@ -8,7 +8,7 @@ phi(x) = x + phi(-x), only the knots left of zero need to be found.
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,18 +100,20 @@ def fit(pieces: int, degree: Degree) -> Pieces:
     if pieces < 3:
         raise ValueError(f"a bound needs at least 3 pieces, not {pieces}")
     knots = _equal_error_knots(pieces, degree)
-    errors, a, b, c = _fit_pieces(knots, pieces, degree)[:4]
+    fitted = _fit_pieces(knots, pieces, degree)
     # The errors agree up to rounding; the largest for all keeps every piece a bound.
-    max_error = float(errors.max())
-    c = c + (max_error - errors)
-    a, b, c = (np.concatenate([[first], v]) for first, v in ((0.0, a), (0.0, b), (max_error, c)))
+    max_error = float(fitted.error.max())
+    a = np.append(0.0, fitted.a)
+    b = np.append(0.0, fitted.b)
+    c = np.append(max_error, fitted.c + (max_error - fitted.error))
 
-    half = pieces // 2  # pieces that have a mirror image; one more in the middle if odd
+    mirrored = pieces // 2  # all but the piece across zero, which an odd number has
+    shared = 1 - pieces % 2  # an even number has a knot at zero
     return Pieces(
-        knots=np.concatenate([knots, -knots[::-1][pieces % 2 == 0 :]]),
-        a=np.concatenate([a, a[:half][::-1]]),
-        b=np.concatenate([b, 1.0 - b[:half][::-1]]),
-        c=np.concatenate([c, c[:half][::-1]]),
+        knots=np.append(knots, -knots[::-1][shared:]),
+        a=np.append(a, a[:mirrored][::-1]),
+        b=np.append(b, 1.0 - b[:mirrored][::-1]),
+        c=np.append(c, c[:mirrored][::-1]),
         max_error=max_error,
     )
 
@@ -119,30 +121,26 @@ def fit(pieces: int, degree: Degree) -> Pieces:
 def _equal_error_knots(pieces: int, degree: Degree) -> Array:
     """Return the negative knots (and zero, for an even number) that make all errors equal.
 
-    Newton's method on log(error of piece i + 1) = log(error of piece i). The error of a piece
-    depends on its two ends only, so the equations are tridiagonal.
+    Newton's method on log(error of a piece) = log(common error), for the knots and the common
+    error. The error of a piece depends on its two ends only.
     """
     knots = _guess_knots(pieces, degree)
-    free = (pieces - 1) // 2  # an even number of pieces fixes the knot at zero
+    free = (pieces - 1) // 2  # an even number of pieces fixes the last knot, at zero
+    inner = np.arange(free)
     for _ in range(100):
-        errors, _, _, _, by_left, by_right = _fit_pieces(knots, pieces, degree)
-        # The constant first piece: the error phi(k) at its end.
-        all_errors = np.concatenate([[_phi(knots[0])], errors])
-        logs = np.log(all_errors)
+        fitted = _fit_pieces(knots, pieces, degree)
+        first_error = _phi(knots[0])  # of the constant piece, at minus infinity
+        log_errors = np.log(np.append(first_error, fitted.error))
         jacobian = np.zeros((free + 1, free + 1))
-        jacobian[0, 0] = _sigmoid(knots[0]) / all_errors[0]
-        for i in range(free):
-            jacobian[i + 1, i] = by_left[i] / errors[i]
-            if i + 1 < free:
-                jacobian[i + 1, i + 1] = by_right[i] / errors[i]
-        jacobian[:, free] = -1.0  # the logarithm of the common error is the last unknown
-        step = np.linalg.solve(jacobian, logs.mean() - logs)[:free]
+        jacobian[0, 0] = _sigmoid(knots[0]) / first_error
+        jacobian[inner + 1, inner] = fitted.by_left / fitted.error
+        jacobian[inner[1:], inner[1:]] = (fitted.by_right / fitted.error)[: free - 1]
+        jacobian[:, free] = -1.0
+        step = np.linalg.solve(jacobian, log_errors.mean() - log_errors)[:free]
         # Far from the solution, go only so far that the knots stay in order.
-        gaps = np.diff(knots[: free + 1]) if pieces % 2 == 0 else np.diff([*knots, -knots[-1]])
-        closing = -np.diff([*step, 0.0 if pieces % 2 == 0 else -step[-1]])
-        damping = 1.0 / max(1.0, float((closing / gaps).max()) / 0.7)
-        knots = knots.copy()
-        knots[:free] += damping * step
+        end, end_step = (0.0, 0.0) if pieces % 2 == 0 else (-knots[-1], -step[-1])
+        closing = -np.diff(step, append=end_step) / np.diff(knots[:free], append=end)
+        knots[:free] += step / max(1.0, closing.max() / 0.7)
         if np.abs(step).max() < 1e-7:  # what is left is of the order of its square
             break
     return knots
@@ -156,129 +154,115 @@ def _guess_knots(pieces: int, degree: Degree) -> Array:
     derivative = p * (1 - p) * ((1 - 2 * p) if degree == "quadratic" else 1.0)
     density = (derivative / _ERROR_CONSTANT[degree]) ** (1 / order)
     steps = (density[1:] + density[:-1]) / 2 * np.diff(x)
-    mass = np.concatenate([[0.0], np.cumsum(steps)])  # pieces left of x, for an error of one
-    # An error E = phi(k) with first knot k makes 2 (mass(0) - mass(k)) / E^(1/order) pieces.
+    mass = np.append(0.0, np.cumsum(steps))  # pieces left of x, for an error of one
+    # A first knot k has the error phi(k), which takes so many pieces between k and -k.
     inner = 2 * (mass[-1] - mass) / _phi(x) ** (1 / order)
     first = np.interp(-(pieces - 2.0), -inner, x)
     start = np.interp(first, x, mass)
-    count = pieces // 2  # negative knots, and zero for an even number
-    share = np.arange(count) * 2 / (pieces - 2)
+    share = np.arange(pieces // 2) * 2 / (pieces - 2)
     knots: Array = np.interp(start + share * (mass[-1] - start), mass, x)
     return knots
 
 
-def _fit_pieces(
-    knots: Array, pieces: int, degree: Degree
-) -> tuple[Array, Array, Array, Array, Array, Array]:
-    """Fit all pieces between the first knot and zero, and the one across zero if there is one.
+class _Fit(NamedTuple):
+    """Shifted pieces a x^2 + b x + c, their largest errors and what moves those."""
 
-    Returns
-    -------
-    errors, a, b, c
-        Of the shifted pieces.
-    by_left, by_right
-        Derivatives of the errors by the ends. For the piece across zero the right end moves
-        against the left one, and `by_left` is the whole derivative.
-    """
-    fit_interior = _fit_lines if degree == "linear" else _fit_parabolas
-    interior = fit_interior(knots[:-1], knots[1:])
+    error: Any
+    a: Any
+    b: Any
+    c: Any
+    by_left: Any
+    """Derivative of the error by the left end of the piece."""
+    by_right: Any
+    """Derivative by the right end; zero for the piece across zero, whose ends move together."""
+
+
+def _fit_pieces(knots: Array, pieces: int, degree: Degree) -> _Fit:
+    """Fit all pieces between the first knot and zero, and the one across zero if there is one."""
+    fit_between = _fit_lines if degree == "linear" else _fit_parabolas
+    fitted = fit_between(knots[:-1], knots[1:])
     if pieces % 2 == 0:
-        return interior
-    middle = _fit_middle(float(knots[-1]), degree)
-    joined = (np.append(values, value) for values, value in zip(interior, middle, strict=True))
-    return tuple(joined)  # type: ignore[return-value]
+        return fitted
+    across = _fit_across_zero(knots[-1], degree)
+    return _Fit(*(np.append(one, other) for one, other in zip(fitted, across, strict=True)))
 
 
-def _fit_lines(left: Array, right: Array) -> tuple[Array, Array, Array, Array, Array, Array]:
+def _fit_lines(left: Array, right: Array) -> _Fit:
     # phi is convex: the chord is the best bound, and farthest off where its slope equals phi'.
     slope = (_phi(right) - _phi(left)) / (right - left)
     touch = np.log(slope / (1 - slope))
     intercept = _phi(left) - slope * left
-    errors = slope * touch + intercept - _phi(touch)
     share = (touch - left) / (right - left)
-    by_left = (1 - share) * (_sigmoid(left) - slope)
-    by_right = share * (_sigmoid(right) - slope)
-    return errors, np.zeros_like(slope), slope, intercept, by_left, by_right
+    return _Fit(
+        error=slope * touch + intercept - _phi(touch),
+        a=np.zeros_like(slope),
+        b=slope,
+        c=intercept,
+        by_left=(1 - share) * (_sigmoid(left) - slope),
+        by_right=share * (_sigmoid(right) - slope),
+    )
 
 
-def _fit_parabolas(left: Array, right: Array) -> tuple[Array, Array, Array, Array, Array, Array]:
+def _fit_parabolas(left: Array, right: Array) -> _Fit:
     """Remez' exchange on every interval at once.
 
-    phi''' > 0 left of zero, so the error of the best parabola is largest at exactly four points:
-    both ends and two between, with alternating signs.
+    The third derivative of phi is positive left of zero, so the error of the best parabola is
+    largest at exactly four points: both ends and two between, with alternating signs.
     """
-    centre, radius = (left + right) / 2, (right - left) / 2  # local variable t in [-1, 1]
-    points = np.tile([-1.0, -0.5, 0.5, 1.0], (left.size, 1))
+    centre, radius = (left + right)[:, None] / 2, (right - left)[:, None] / 2
+    base = _phi(centre)  # subtracted, because the error is tiny next to phi itself
+    points = np.tile([-1.0, -0.5, 0.5, 1.0], (left.size, 1))  # x = centre + radius * point
     signs = np.array([-1.0, 1.0, -1.0, 1.0])
     for _ in range(50):
-        values = _phi(centre[:, None] + radius[:, None] * points)
-        # Differences to the middle, because the error is tiny next to phi itself.
-        system = np.stack(
-            [np.ones_like(points), points, points**2, np.broadcast_to(signs, points.shape)], axis=2
-        )
-        base = _phi(centre)
-        solution = np.linalg.solve(system, (values - base[:, None])[:, :, None])[:, :, 0]
-        p0, p1, p2, level = solution.T
+        system = np.stack([points**0, points, points**2, signs * points**0], axis=2)
+        values = _phi(centre + radius * points) - base
+        solution = np.linalg.solve(system, values[:, :, None])[:, :, 0]
+        p0, p1, p2, level = (solution[:, [k]] for k in range(4))
         inner = points[:, 1:3]
         for _ in range(3):  # Newton's method for the zeros of the error's derivative
-            p = _sigmoid(centre[:, None] + radius[:, None] * inner)
-            slope = radius[:, None] * p - p1[:, None] - 2 * p2[:, None] * inner
-            curvature = radius[:, None] ** 2 * p * (1 - p) - 2 * p2[:, None]
+            p = _sigmoid(centre + radius * inner)
+            slope = radius * p - p1 - 2 * p2 * inner
+            curvature = radius**2 * p * (1 - p) - 2 * p2
             inner = np.clip(inner - slope / curvature, -0.999, 0.999)
         moved = np.abs(inner - points[:, 1:3]).max(initial=0.0)
         points[:, 1:3] = inner
         if moved < 1e-9:  # the level is stationary there: its error is the square of this
             break
-    errors = 2 * level
-    # The level is a weighted mean of phi at the four points, with alternating signs; at its
-    # stationary points only the ends move it.
-    gaps = points[:, :, None] - points[:, None, :] + np.eye(4)
-    weights = 1 / np.abs(gaps.prod(axis=2))
+    # The level is a mean of phi at the four points with alternating signs. Moving the two inner
+    # ones changes nothing; moving an end does so by its weight and the slope of the error there.
+    weights = 1 / np.abs((points[:, :, None] - points[:, None, :] + np.eye(4)).prod(axis=2))
     weights /= weights.sum(axis=1, keepdims=True)
-    slope_left = _sigmoid(left) - (p1 - 2 * p2) / radius
-    slope_right = _sigmoid(right) - (p1 + 2 * p2) / radius
-    by_left = -2 * weights[:, 0] * slope_left
-    by_right = 2 * weights[:, 3] * slope_right
-    a = p2 / radius**2
-    slope = p1 / radius
-    b = slope - 2 * a * centre
-    c = base + p0 + level - slope * centre + a * centre**2
-    return errors, a, b, c, by_left, by_right
+    a, middle_slope = p2 / radius**2, p1 / radius
+    b = middle_slope - 2 * a * centre
+    c = base + p0 + level - middle_slope * centre + a * centre**2
+    ends = np.stack([left, right], axis=1)
+    by_ends = 2 * signs[[0, 3]] * weights[:, [0, 3]] * (_sigmoid(ends) - 2 * a * ends - b)
+    return _Fit(*np.hstack([2 * level, a, b, c, by_ends]).T)
 
 
-def _fit_middle(k: float, degree: Degree) -> tuple[float, float, float, float, float, float]:
+def _fit_across_zero(k: Any, degree: Degree) -> _Fit:
     """Fit the piece from k < 0 to -k: x/2 plus a best even function.
 
     The even part of phi, h(x) = log(2 cosh(x/2)), is a concave function of x^2.
     """
-    end = _even_part(k)
+    bottom, end, end_slope = np.log(2.0), _phi(k) - k / 2, np.tanh(k / 2) / 2
     if degree == "linear":
-        return end - np.log(2.0), 0.0, 0.5, end, np.tanh(k / 2) / 2, 0.0
-    # The chord in x^2 is below h by most at x where dh/d(x^2) = tanh(x/2) / (4 x) equals its slope.
-    a = (end - np.log(2.0)) / k**2
+        return _Fit(end - bottom, a=0.0, b=0.5, c=end, by_left=end_slope, by_right=0.0)
+    # The chord in x^2 is below h by most where dh/d(x^2) = tanh(x/2) / (4 x) equals its slope.
+    a = (end - bottom) / k**2
     low, high = 0.0, -k
-    for _ in range(200):
+    for _ in range(60):
         touch = (low + high) / 2
-        if np.tanh(touch / 2) > 4 * a * touch:
-            low = touch
-        else:
-            high = touch
-    error = _even_part(touch) - np.log(2.0) - a * touch**2
-    by_k = -(touch**2) * (np.tanh(k / 2) / 2 - 2 * a * k) / k**2
-    return error, a, 0.5, np.log(2.0) + error, by_k, 0.0
+        low, high = (touch, high) if np.tanh(touch / 2) > 4 * a * touch else (low, touch)
+    error = _phi(touch) - touch / 2 - bottom - a * touch**2
+    by_left = -(touch**2) * (end_slope - 2 * a * k) / k**2
+    return _Fit(error, a=a, b=0.5, c=bottom + error, by_left=by_left, by_right=0.0)
 
 
-def _phi(x: Array) -> Array:
-    result: Array = np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
-    return result
+def _phi(x: Any) -> Any:
+    return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
 
 
-def _even_part(x: float) -> float:
-    return float(abs(x) / 2 + np.log1p(np.exp(-abs(x))))
-
-
-def _sigmoid(x: Array) -> Array:
+def _sigmoid(x: Any) -> Any:
     # Only called for x <= 0, where this form loses nothing.
-    e = np.exp(x)
-    result: Array = e / (1 + e)
-    return result
+    return np.exp(x) / (1 + np.exp(x))

@@ -15,7 +15,16 @@ from gvibench.backend import Array, Backend
 from gvibench.gaussian import Factor
 from gvibench.spec import RunSpec
 
-__all__ = ["METRICS", "Curvature", "Model", "Objectives", "Oracle", "PointwiseLoss", "Rows", "Sampling"]
+__all__ = [
+    "METRICS",
+    "Curvature",
+    "Model",
+    "Objectives",
+    "Oracle",
+    "PointwiseLoss",
+    "Rows",
+    "Sampling",
+]
 
 Curvature = Literal["hessian", "whitened"]
 
@@ -203,9 +212,7 @@ class Model:
         """Return sqrt(g'Vg + |C'HC - gamma I|_F^2 / 2), the Fisher-Rao norm of the gradient."""
         xp = self.backend.xp
         white = (
-            oracle.curvature
-            if oracle.kind == "whitened"
-            else factor.congruence(oracle.curvature)
+            oracle.curvature if oracle.kind == "whitened" else factor.congruence(oracle.curvature)
         )
         residual = white - self.gamma * xp.eye(self.d, dtype=self.backend.dtype)
         square = xp.sum(residual * residual)
@@ -280,9 +287,7 @@ class Model:
         gram = xp.zeros((self.d, self.d), dtype=backend.dtype)
         rows = white if curvature == "whitened" else x
         gram = backend.add_gram(gram, rows, scale * f2, white)
-        return self._complete(
-            scale * xp.sum(f0), scale * (f1 @ x), gram, mean, factor, curvature
-        )
+        return self._complete(scale * xp.sum(f0), scale * (f1 @ x), gram, mean, factor, curvature)
 
     def _complete(
         self,
@@ -297,9 +302,7 @@ class Model:
         xp = self.backend.xp
         penalty, penalty_gradient = self.penalty(mean)
         prior = (
-            factor.inner()
-            if curvature == "whitened"
-            else xp.eye(self.d, dtype=self.backend.dtype)
+            factor.inner() if curvature == "whitened" else xp.eye(self.d, dtype=self.backend.dtype)
         )
         return Oracle(
             value + penalty,

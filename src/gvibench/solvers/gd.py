@@ -38,6 +38,6 @@ class Gd(Solver):
         root = backend.invert_lower(state.factor.lower)  # V^{-1} = root' root
         force = state.oracle.curvature - model.gamma * (root.T @ root)
         covariance = state.memory - 0.5 * rho * force
-        factor = CovarianceFactor(backend, backend.cholesky(covariance))
+        factor = CovarianceFactor(backend, backend.cholesky(covariance, "V"))
         mean = state.mean - rho * state.oracle.gradient
         return self.advance(state, model, rho, mean, factor, memory=covariance)

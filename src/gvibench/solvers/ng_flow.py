@@ -77,7 +77,7 @@ class NgFlow(Solver):
     def _factor(self, model: Model, point: "Point") -> CovarianceFactor:
         lower = point.matrix
         if self.parametrisation == "covariance":
-            lower = model.backend.cholesky(lower)
+            lower = model.backend.cholesky(lower, "V")
         return CovarianceFactor(model.backend, lower)
 
     def _velocity(self, model: Model, point: "Point", iteration: int) -> "Point":
@@ -146,9 +146,7 @@ def _integrate(
     raise Diverged(f"the flow needs more than {MAX_STEPS} steps in one interval")
 
 
-def _move(
-    start: Point | None, h: float, weights: tuple[float, ...], slopes: list[Point]
-) -> Point:
+def _move(start: Point | None, h: float, weights: tuple[float, ...], slopes: list[Point]) -> Point:
     moved = []
     for part in range(2):
         change = sum(w * slope[part] for w, slope in zip(weights, slopes, strict=True) if w)

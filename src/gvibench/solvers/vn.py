@@ -37,6 +37,6 @@ class Vn(Solver):
     def step(self, state: State, model: Model, rho: float) -> State:
         backend = model.backend
         precision = (1.0 - model.gamma * rho) * state.memory + rho * state.oracle.curvature
-        factor = PrecisionFactor(backend, backend.cholesky(precision))
+        factor = PrecisionFactor(backend, backend.cholesky(precision, "V^-1"))
         mean = state.mean - rho * factor.covariance_times(state.oracle.gradient)
         return self.advance(state, model, rho, mean, factor, memory=precision)

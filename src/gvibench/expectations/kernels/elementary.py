@@ -31,6 +31,8 @@ __all__ = [
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+_DOUBLES: Any = types.CPointer(types.float64)  # type: ignore[no-untyped-call]
+
 BLOCK = 64
 """Points that a kernel takes at a time, so that what it keeps of them stays in the L1 cache."""
 
@@ -75,9 +77,9 @@ def stack_array(size: int) -> Any:
     @instruction
     def array(typing_context: Any) -> Any:
         def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return cgutils.alloca_once(builder, ir.DoubleType(), size=size)
+            return cgutils.alloca_once(builder, ir.DoubleType(), size=size)  # type: ignore[no-untyped-call]
 
-        return types.CPointer(types.float64)(), emit
+        return _DOUBLES(), emit
 
     return array
 
@@ -129,7 +131,8 @@ def exp_nonpositive(x: float) -> float:
     y = fma(rest, y, 1.0)
     y = fma(rest, y, 1.0)
     # Times 2^k, by adding k to the exponent of y: the low bits of `shifted` are those of k.
-    return _bits_to_float(_float_to_bits(y) + (_float_to_bits(shifted) << _EXPONENT_SHIFT))
+    scaled: float = _bits_to_float(_float_to_bits(y) + (_float_to_bits(shifted) << _EXPONENT_SHIFT))
+    return scaled
 
 
 @jit
@@ -138,7 +141,7 @@ def log1p_of_unit(e: float) -> float:
     # 2 artanh(v) with v = e / (2 + e) <= 1/3: the powers of 1/9 fade fast.
     v = e / (2.0 + e)
     y = v * v
-    p = fma(y, 1 / 31, 1 / 29)
+    p: float = fma(y, 1 / 31, 1 / 29)
     p = fma(y, p, 1 / 27)
     p = fma(y, p, 1 / 25)
     p = fma(y, p, 1 / 23)
@@ -152,7 +155,8 @@ def log1p_of_unit(e: float) -> float:
     p = fma(y, p, 1 / 7)
     p = fma(y, p, 1 / 5)
     p = fma(y, p, 1 / 3)
-    return 2.0 * fma(v * y, p, v)
+    p = fma(v * y, p, v)
+    return 2.0 * p
 
 
 TAIL_END = 9.0
@@ -185,7 +189,7 @@ def mills_ratio(z: float) -> float:
     Its product with the density, (1 - Phi(z)), has an absolute error below 1e-15.
     """
     x = (104 / 9) / (z + 4.0) - 17 / 9
-    p = fma(x, _M13, _M12)
+    p: float = fma(x, _M13, _M12)
     p = fma(x, p, _M11)
     p = fma(x, p, _M10)
     p = fma(x, p, _M9)
@@ -197,7 +201,8 @@ def mills_ratio(z: float) -> float:
     p = fma(x, p, _M3)
     p = fma(x, p, _M2)
     p = fma(x, p, _M1)
-    return fma(x, p, _M0)
+    p = fma(x, p, _M0)
+    return p  # noqa: RET504  (one line per power)
 
 
 @jit

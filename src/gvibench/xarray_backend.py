@@ -1,0 +1,35 @@
+"""Lets `xarray.open_dataset("t.zarr.zip")` open traces and the other files we write."""
+
+import os
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import xarray as xr
+from xarray.backends import BackendEntrypoint
+from zarr.storage import ZipStore
+
+__all__ = ["GvibenchBackend"]
+
+
+class GvibenchBackend(BackendEntrypoint):
+    """Opens Zarr v3 groups in zip files."""
+
+    description: ClassVar[str] = "Open gvibench traces (*.zarr.zip)"
+    open_dataset_parameters: ClassVar[tuple[str, ...]] = ("filename_or_obj", "drop_variables")
+
+    def open_dataset(
+        self, filename_or_obj: Any, *, drop_variables: str | Iterable[str] | None = None
+    ) -> xr.Dataset:
+        """Open a file for reading; variables are read when they are used."""
+        store = ZipStore(os.fspath(filename_or_obj), mode="r")
+        dataset: xr.Dataset = xr.open_zarr(
+            store, consolidated=False, chunks=None, drop_variables=drop_variables
+        )
+        dataset.set_close(store.close)
+        return dataset
+
+    def guess_can_open(self, filename_or_obj: Any) -> bool:
+        """Say whether the name looks like one of our files."""
+        return isinstance(filename_or_obj, str | os.PathLike) and os.fspath(
+            filename_or_obj
+        ).endswith(".zarr.zip")

@@ -1,0 +1,96 @@
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gvibench
+from gvibench.provenance import code_hash, machine, versions
+
+HASHES = """
+import sys
+from gvibench.run import run_code_hash
+from gvibench.spec import DataSpec, RunSpec
+import gvibench
+for solver in ("vn", "sr-vn", "sr-vn-rotated"):
+    for model in ("logistic", "linear"):
+        for expectation in ("exact", "stochastic" if model == "linear" else "piecewise"):
+            print(solver, model, expectation, run_code_hash(RunSpec(
+                data=DataSpec(dataset="wdbc"), beta=1.0, solver=solver, model=model, step=0.1,
+                expectation=expectation)))
+"""
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of the package that a test may edit."""
+    shutil.copytree(Path(gvibench.__file__).parent, tmp_path / "gvibench")
+    return tmp_path
+
+
+def hashes(copy):
+    done = subprocess.run(
+        [sys.executable, "-c", HASHES],
+        cwd=copy,
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": str(copy), "PATH": "/usr/bin:/bin"},
+    )
+    return dict(line.rsplit(" ", 1) for line in done.stdout.splitlines())
+
+
+def changed(before, after):
+    return {key for key in before if before[key] != after[key]}
+
+
+def test_editing_code_changes_the_hashes_of_the_runs_that_use_it(copy):
+    before = hashes(copy)
+    package = copy / "gvibench"
+
+    def edit(name, old="__all__", new="x = 1\n__all__"):
+        path = package / name
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new, 1))
+        after = hashes(copy)
+        path.write_text(text)
+        return changed(before, after)
+
+    everything = set(before)
+    assert edit("solvers/vn.py") == {key for key in everything if key.startswith("vn ")}
+    assert edit("solvers/sr_vn.py") == {key for key in everything if key.startswith("sr-vn")}
+    assert edit("solvers/sr_vn_rotated.py") == {
+        key for key in everything if key.startswith("sr-vn-rotated")
+    }
+    assert edit("models/linear.py") == {key for key in everything if " linear " in key}
+    assert edit("expectations/piecewise.py") == {
+        key for key in everything if key.endswith("piecewise")
+    }
+    for shared in ("run.py", "recording.py", "gaussian.py", "models/base.py", "traces.py"):
+        assert edit(shared) == everything
+    assert edit("cli.py") == set()
+    assert edit("optimum.py") == set()
+
+
+def test_comments_and_documentation_do_not_count(copy):
+    before = hashes(copy)
+    path = copy / "gvibench/solvers/vn.py"
+    text = (
+        path.read_text()
+        .replace('"""VN: ', '"""Another text: ')
+        .replace("        backend = model", "        # a comment\n\n        backend = model")
+    )
+    path.write_text(text)
+    assert hashes(copy) == before
+
+
+def test_unknown_modules_do_no_harm():
+    assert code_hash(["gvibench.spec"]) == code_hash(["gvibench.spec", "gvibench.spec"])
+    assert code_hash(["gvibench.spec"]) != code_hash(["gvibench.traces"])
+
+
+def test_versions_and_machine_are_plain_text():
+    assert versions()["numpy"].count(".") >= 1
+    assert all(isinstance(value, str) for value in {**versions(), **machine()}.values())

@@ -1,0 +1,162 @@
+import json
+import warnings
+import zipfile
+
+import numpy as np
+import pytest
+import xarray as xr
+import zarr
+
+from gvibench.errors import UserError
+from gvibench.summary import describe, summarise
+from gvibench.traces import SCALARS, read_trace, write_trace
+from test_run import go
+
+NAMES = {
+    "objective",
+    "neg_elbo",
+    "train_elbo_paper",
+    "test_nll",
+    "test_nll_at_mean",
+    "test_accuracy",
+    "grad_norm",
+    "seconds",
+}
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return go(iterations=30, solver="sr-vn", record=("factor_norm", "covariance_factor_path"))
+
+
+@pytest.fixture
+def path(trace, tmp_path):
+    write_trace(tmp_path / "t.zarr.zip", trace)
+    return tmp_path / "t.zarr.zip"
+
+
+def test_round_trip_keeps_every_bit(trace, path):
+    again = read_trace(path)
+    assert np.array_equal(again.iteration, trace.iteration)
+    assert np.array_equal(again.snapshot, trace.snapshot)
+    assert np.array_equal(again.mean, trace.mean)
+    assert again.scalars.keys() == trace.scalars.keys() == NAMES | {"factor_norm"}
+    for name in trace.scalars:
+        assert np.array_equal(again.scalars[name], trace.scalars[name])
+    for name in trace.factors:
+        assert np.array_equal(again.factors[name], trace.factors[name])
+    assert trace.attrs.items() <= again.attrs.items()
+
+
+def open_with_plain_xarray(path):
+    return xr.open_zarr(f"zip::{path}", consolidated=False)
+
+
+@pytest.mark.parametrize("opener", [open_with_plain_xarray, xr.open_dataset])
+def test_xarray_opens_it_without_a_warning(trace, path, opener):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with opener(path) as dataset:
+            assert set(dataset.data_vars) >= NAMES | {"mean", "covariance_factor"}
+            assert dataset["objective"].dims == ("iteration",)
+            assert dataset["mean"].dims == ("snapshot", "feature")
+            assert dataset["covariance_factor"].dims == ("feature", "feature_")
+            assert dataset["covariance_factor_path"].dims == ("snapshot", "feature", "feature_")
+            assert dataset["iteration"].values.tolist() == list(range(31))
+            assert dataset["objective"].sel(iteration=30) == trace.scalars["objective"][-1]
+            for name in NAMES:
+                assert dataset[name].attrs["units"] == SCALARS[name][1]
+                assert dataset[name].attrs["long_name"]
+            assert json.loads(dataset.attrs["spec"])["solver"] == "sr-vn"
+
+
+def test_every_member_is_in_the_zip_once(path):
+    with zipfile.ZipFile(path) as archive:
+        assert archive.testzip() is None
+        assert len(archive.namelist()) == len(set(archive.namelist()))
+
+
+def test_the_file_depends_on_the_trace_only(trace, path, tmp_path):
+    write_trace(tmp_path / "again.zarr.zip", trace)
+    assert path.read_bytes() == (tmp_path / "again.zarr.zip").read_bytes()
+
+
+def test_attributes_of_the_contract(trace):
+    assert {
+        "spec",
+        "spec_hash",
+        "code_hash",
+        "status",
+        "reason",
+        "iterations_done",
+        "step_used",
+        "solver_form",
+        "device",
+        "dtype",
+        "threads",
+        "exclusive",
+        "versions",
+        "host",
+        "wall_seconds",
+        "cpu_seconds",
+    } <= trace.attrs.keys()
+
+
+def test_a_failed_write_leaves_nothing(trace, tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(zipfile.ZipFile, "writestr", fail)
+    with pytest.raises(UserError, match="cannot write"):
+        write_trace(tmp_path / "t.zarr.zip", trace)
+    assert list(tmp_path.iterdir()) == []
+
+
+def rewrite(path, change):
+    """Write the group in `path` anew after `change`."""
+    from gvibench.zarrzip import open_zip, write_zip
+
+    with open_zip(path) as group:
+        attrs = dict(group.attrs)
+        arrays = {name: (a[...], a.metadata.dimension_names) for name, a in group.arrays()}
+    change(attrs, arrays)
+
+    def fill(group: zarr.Group):
+        group.attrs.update(attrs)
+        for name, (values, dims) in arrays.items():
+            group.create_array(name, data=values, dimension_names=dims)
+
+    write_zip(path, fill)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda attrs, _: attrs.update(kind="x"), "is not a trace"),
+        (lambda attrs, _: attrs.update(format=99), "has trace format 99"),
+        (lambda attrs, _: attrs.pop("status"), "lacks the attribute 'status'"),
+        (lambda _, arrays: arrays.pop("test_nll"), "lacks the variable 'test_nll'"),
+        (
+            lambda _, arrays: arrays.update(objective=(np.zeros(3), ["other"])),
+            "another length than 'iteration'",
+        ),
+        (
+            lambda _, arrays: arrays.update(iteration=(np.arange(1, 32), ["iteration"])),
+            "does not start at iteration 0",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_trace_is_one_sentence(path, change, sentence):
+    rewrite(path, change)
+    with pytest.raises(UserError, match=sentence) as caught:
+        read_trace(path)
+    assert str(path) in str(caught.value)
+
+
+def test_descriptions_name_what_matters(trace):
+    assert "sr-vn on test: completed (30 iterations done)" in summarise(trace)
+    text = describe(trace)
+    for name in trace.scalars:
+        assert name in text
+    assert "31 records" in text
+    assert "step 0.01" in text
