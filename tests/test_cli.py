@@ -180,7 +180,7 @@ def test_the_run_path_imports_nothing_heavy(tmp_path):
         "import sys\nfrom gvibench.cli import main\n"
         f"assert main({words!r}) == 0\n"
         "heavy = {'xarray', 'pandas', 'sklearn', 'matplotlib', 'dask', 'seaborn', 'snakemake',"
-        " 'pooch', 'numba'}\n"
+        " 'pooch', 'numba', 'zarr'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
     )
     main(words)  # compiles the kernels if need be

@@ -68,6 +68,9 @@ def test_editing_code_changes_the_hashes_of_the_runs_that_use_it(copy):
     assert edit("expectations/piecewise.py") == {
         key for key in everything if key.endswith("piecewise")
     }
+    assert edit("expectations/kernels/exact.py") == {
+        key for key in everything if " logistic exact" in key
+    }
     for shared in ("run.py", "recording.py", "gaussian.py", "models/base.py", "traces.py"):
         assert edit(shared) == everything
     assert edit("cli.py") == set()

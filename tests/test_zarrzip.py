@@ -1,4 +1,5 @@
 import errno
+import json
 import os
 import subprocess
 import sys
@@ -12,20 +13,18 @@ import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from zarr.storage import ZipStore
 
-from gvibench import zarrzip
 from gvibench.errors import UserError
-from gvibench.zarrzip import open_zip, put, write_zip
+from gvibench.zarrzip import Group, open_zip, write_zip
 
 
 def write(path: Path, **arrays: np.ndarray) -> Path:
-    def build(root: zarr.Group) -> None:
-        root.attrs["kind"] = "test"
-        inner = root.create_group("inner")
-        for name, array in arrays.items():
-            put(inner, name, array, [f"dim_{i}" for i in range(array.ndim)], units="1")
-
-    write_zip(path, build)
+    root = Group({"kind": "test"})
+    for name, array in arrays.items():
+        dims = [f"dim_{i}" for i in range(array.ndim)]
+        root.group("inner").put(name, array, dims, units="1")
+    write_zip(path, root)
     return path
 
 
@@ -40,10 +39,8 @@ def test_round_trip_without_a_warning(tmp_path: Path) -> None:
         path = write(tmp_path / "a.zarr.zip", x=np.array([[1.5, np.nan], [-0.0, np.inf]]))
         with open_zip(path) as root:
             assert root.attrs["kind"] == "test"
-            array = root["inner/x"]
-            assert array.metadata.dimension_names == ("dim_0", "dim_1")
-            assert dict(array.attrs) == {"units": "1"}
-            assert array[:].tobytes() == np.array([[1.5, np.nan], [-0.0, np.inf]]).tobytes()
+            array = root.group("inner").read("x")
+            assert array.tobytes() == np.array([[1.5, np.nan], [-0.0, np.inf]]).tobytes()
 
 
 @settings(max_examples=25, deadline=None)
@@ -53,13 +50,20 @@ def test_round_trip_without_a_warning(tmp_path: Path) -> None:
         hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5),
     )
 )
-def test_any_numeric_array_comes_back_bit_for_bit(tmp_path_factory, array) -> None:
+def test_we_and_zarr_read_any_numeric_array_bit_for_bit(tmp_path_factory, array) -> None:
     path = write(tmp_path_factory.mktemp("zip") / "a.zarr.zip", x=array)
     with open_zip(path) as root:
-        back = np.asarray(root["inner/x"][...])
-    assert back.dtype == array.dtype
-    assert back.shape == array.shape
-    assert back.tobytes() == array.tobytes()
+        ours = root.group("inner").read("x")
+        assert root.group("inner").names() == ["x"]
+    with ZipStore(path, mode="r") as store:
+        node = zarr.open_group(store, mode="r")["inner/x"]
+        assert node.metadata.dimension_names == tuple(f"dim_{i}" for i in range(array.ndim))
+        assert dict(node.attrs) == {"units": "1"}
+        theirs = np.asarray(node[...])
+    for back in (ours, theirs):
+        assert back.dtype == array.dtype
+        assert back.shape == array.shape
+        assert back.tobytes() == array.tobytes()
 
 
 def test_equal_content_gives_equal_bytes(tmp_path: Path) -> None:
@@ -73,29 +77,44 @@ def test_members_are_stored_once_in_order_root_first(example: Path) -> None:
     with zipfile.ZipFile(example) as archive:
         names = archive.namelist()
         assert names[0] == "zarr.json"
-        assert names[1:] == sorted(names[1:])
+        assert names == [
+            "zarr.json",
+            "inner/zarr.json",
+            *("inner/x/zarr.json", "inner/x/c/0/0"),
+            *("inner/y/zarr.json", "inner/y/c/0"),
+        ]
         assert len(set(names)) == len(names)
-        assert {member.compress_type for member in archive.infolist()} == {zipfile.ZIP_STORED}
         assert {member.date_time for member in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
-def test_large_arrays_are_cut_into_row_chunks(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(zarrzip, "ONE_CHUNK_BYTES", 1000)
-    monkeypatch.setattr(zarrzip, "ROW_CHUNK_BYTES", 240)
-    x = np.arange(300.0).reshape(100, 3)
-    with open_zip(write(tmp_path / "a.zarr.zip", x=x)) as root:
-        assert root["inner/x"].chunks == (10, 3)
-        np.testing.assert_array_equal(root["inner/x"][:], x)
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"shape": [7, 3]},
+        {"shape": "many"},
+        {"shape": [-4, -3]},
+        {"data_type": "string"},
+        {"codecs": []},
+        {"chunk_grid": {"configuration": {"chunk_shape": [1, 3]}}},
+    ],
+)
+def test_metadata_that_do_not_fit_are_damage(example: Path, change) -> None:
+    with zipfile.ZipFile(example) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    metadata = {**json.loads(members["inner/x/zarr.json"]), **change}
+    members["inner/x/zarr.json"] = json.dumps(metadata).encode()
+    with zipfile.ZipFile(example, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    with pytest.raises(UserError, match="is damaged"), open_zip(example) as root:
+        root.group("inner").read("x")
 
 
-def test_a_failing_build_leaves_the_old_file(example: Path) -> None:
+def test_attributes_that_cannot_be_stored_leave_the_old_file(example: Path) -> None:
     before = example.read_bytes()
 
-    def fail(root: zarr.Group) -> None:
-        raise RuntimeError("no")
-
-    with pytest.raises(RuntimeError):
-        write_zip(example, fail)
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_zip(example, Group({"value": float("nan")}))
     assert example.read_bytes() == before
     assert list(example.parent.iterdir()) == [example]
 
@@ -115,7 +134,7 @@ def test_a_full_disk_leaves_the_old_file(example: Path, monkeypatch) -> None:
 
 def test_text_arrays_are_refused() -> None:
     with pytest.raises(TypeError, match="'names' must be numeric"):
-        put(zarr.create_group({}), "names", np.array(["a"]), ["row"])
+        Group().put("names", np.array(["a"]), ["row"])
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
@@ -154,12 +173,12 @@ def test_a_flipped_bit_is_found_when_the_array_is_read(example: Path) -> None:
     content[chunk.header_offset + 30 + len(chunk.filename) + 20] ^= 1
     example.write_bytes(content)
     with open_zip(example) as root:
-        root["inner/x"][:]
+        root.group("inner").read("x")
     with (
-        pytest.raises(UserError, match=r"is damaged \(Bad CRC-32.*delete"),
+        pytest.raises(UserError, match=r"is damaged .*delete"),
         open_zip(example) as root,
     ):
-        root["inner/y"][:]
+        root.group("inner").read("y")
 
 
 @pytest.mark.parametrize(
@@ -182,7 +201,7 @@ def test_a_zip_of_something_else_is_refused(tmp_path: Path, members: dict[str, s
 def test_importing_pulls_in_no_heavy_library() -> None:
     code = (
         "import sys, gvibench.zarrzip; "
-        "print([m for m in ('sklearn', 'scipy', 'pandas', 'xarray') if m in sys.modules])"
+        "print([m for m in ('sklearn', 'scipy', 'pandas', 'xarray', 'zarr') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -1,6 +1,7 @@
 """The command line. Each command imports what it needs when it runs, so that `run` starts fast."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,12 +11,17 @@ from gvibench import __version__
 from gvibench.errors import UserError
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from gvibench.datasets.prepared import Prepared
     from gvibench.spec import DataSpec, ProblemSpec
 
 __all__ = ["main"]
 
 Problem = TypeVar("Problem", bound="ProblemSpec")
+
+# Looking for plug-ins of Pydantic at every start takes longer than reading the arguments.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 Command = Callable[[argparse.Namespace], None]
 
@@ -96,37 +102,42 @@ def _add_spec_flags(parser: argparse.ArgumentParser, only: Sequence[str] | None 
     from gvibench.spec import DataSpec, RunSpec
 
     data = parser.add_argument_group("data")
-    for name, field in DataSpec.model_fields.items():
+    help_on = _help_texts(DataSpec)
+    for name in DataSpec.model_fields:
         if name == "options":
-            _add_pairs(data, "--data-option", field.description)
+            _add_pairs(data, "--data-option", help_on[name])
         elif name == "intercept":
-            data.add_argument("--intercept", action="store_true", default=None)
+            data.add_argument("--intercept", action="store_true", default=None, help=help_on[name])
         else:
-            data.add_argument(_flag(name), dest=f"data.{name}", help=_help(field))
-    group = parser.add_argument_group("settings")
-    for name, field in RunSpec.model_fields.items():
+            data.add_argument(_flag(name), dest=f"data.{name}", help=help_on[name])
+    settings = parser.add_argument_group("settings")
+    help_on = _help_texts(RunSpec)
+    for name in RunSpec.model_fields:
         if name == "data" or (only is not None and name not in only):
             continue
         if name == "solver_options":
-            _add_pairs(group, "--solver-option", field.description)
+            _add_pairs(settings, "--solver-option", help_on[name])
         elif name == "record":
-            group.add_argument("--record", nargs="+", metavar="NAME", help=_help(field))
+            settings.add_argument("--record", nargs="+", metavar="NAME", help=help_on[name])
         else:
-            group.add_argument(_flag(name), dest=name, help=_help(field))
+            settings.add_argument(_flag(name), dest=name, help=help_on[name])
+
+
+def _help_texts(kind: "type[BaseModel]") -> dict[str, str]:
+    """Return the help for every field; reading it from the sources takes time, so on demand."""
+    if not {"-h", "--help"} & set(sys.argv):
+        return dict.fromkeys(kind.model_fields, "")
+    from gvibench.spec import documentation
+
+    return {name: text.replace("%", "%%") for name, text in documentation(kind).items()}
 
 
 def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _help(field: Any) -> str:
-    return " ".join((field.description or "").split()).replace("%", "%%")
-
-
-def _add_pairs(group: Any, flag: str, description: str | None) -> None:
-    group.add_argument(
-        flag, action="append", metavar="NAME=VALUE", help=" ".join((description or "").split())
-    )
+def _add_pairs(group: "argparse._ArgumentGroup", flag: str, description: str) -> None:
+    group.add_argument(flag, action="append", metavar="NAME=VALUE", help=description)
 
 
 def _pairs(given: Sequence[str] | None, flag: str) -> dict[str, Any]:
@@ -250,9 +261,10 @@ def _datasets(options: argparse.Namespace) -> None:
 
 def _solvers(options: argparse.Namespace) -> None:
     from gvibench import solvers
+    from gvibench.spec import documentation
 
     for name in solvers.names():
         solver = solvers.solver_class(name)
         print(f"{name:14} {solver.title:14} {solver.reference}")
-        for option, field in solver.model_fields.items():
-            print(f"{'':14}   {option} = {field.default!r}: {_help(field)}")
+        for option, text in documentation(solver).items():
+            print(f"{'':14}   {option} = {solver.model_fields[option].default!r}: {text}")

@@ -23,7 +23,7 @@ from gvibench.models import METRICS, Model, Oracle, Rows
 from gvibench.models.reduction import reduce_problem
 from gvibench.provenance import code_hash, versions
 from gvibench.spec import ProblemSpec, RunSpec
-from gvibench.zarrzip import open_zip, put, write_zip
+from gvibench.zarrzip import Group, open_zip, write_zip
 
 __all__ = ["Optimum", "find_optimum", "optimum_code_hash", "read_optimum", "write_optimum"]
 
@@ -59,7 +59,7 @@ class Optimum:
 
 def optimum_code_hash(spec: ProblemSpec) -> str:
     """Return the hash of the code that finds this optimum."""
-    return code_hash([__name__, models.MODULES[spec.model].partition(":")[0]])
+    return code_hash([__name__, *models.modules_of(spec)])
 
 
 def find_optimum(spec: ProblemSpec, data: Prepared) -> Optimum:
@@ -231,22 +231,15 @@ def _values(model: Model, mean: Array, factor: Factor, oracle: Oracle) -> dict[s
 
 def write_optimum(path: str | os.PathLike[str], optimum: Optimum) -> None:
     """Write an optimum as one Zarr zip file."""
-
-    def fill(group: Any) -> None:
-        # JSON has no infinity; text that float() reads keeps the value.
-        attrs = {k: str(v) if v == np.inf else v for k, v in optimum.attrs.items()}
-        group.attrs.update({"kind": KIND, **attrs})
-        put(group, "mean", optimum.mean, ["feature"], long_name="mean of q")
-        if optimum.covariance_factor is not None:
-            put(
-                group,
-                "covariance_factor",
-                optimum.covariance_factor,
-                ["feature", "feature_"],
-                long_name="lower triangular C, C C' = V",
-            )
-
-    write_zip(path, fill)
+    # JSON has no infinity; text that float() reads keeps the value.
+    attrs = {k: str(v) if v == np.inf else v for k, v in optimum.attrs.items()}
+    group = Group({"kind": KIND, **attrs})
+    group.put("mean", optimum.mean, ["feature"], long_name="mean of q")
+    if optimum.covariance_factor is not None:
+        dims = ["feature", "feature_"]
+        name = "lower triangular C, C C' = V"
+        group.put("covariance_factor", optimum.covariance_factor, dims, long_name=name)
+    write_zip(path, group)
 
 
 def read_optimum(path: str | os.PathLike[str]) -> Optimum:
@@ -255,6 +248,6 @@ def read_optimum(path: str | os.PathLike[str]) -> Optimum:
         attrs = dict(group.attrs)
         if attrs.pop("kind", None) != KIND:
             raise UserError(f"{path} is not an optimum of gvibench")
-        arrays = {name: np.asarray(array[...]) for name, array in group.arrays()}
+        arrays = group.read_all()
     attrs = {name: float("inf") if value == "inf" else value for name, value in attrs.items()}
     return Optimum(arrays["mean"], arrays.get("covariance_factor"), attrs)

@@ -66,14 +66,21 @@ def _digest_module(name: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _find_module(name: str) -> tuple[Path, bool] | None:
-    """Return the file of a module without importing it (its parent packages apart)."""
-    try:
-        found = importlib.util.find_spec(name)
-    except ModuleNotFoundError:  # `name` is a class or function of a module, not a module
+    """Return the file of a module and whether it is a package, without importing anything.
+
+    Nothing is returned for a name that is a class or function of a module, or not written in Python.
+    """
+    package, *rest = name.split(".")
+    found = importlib.util.find_spec(package)
+    if found is None:
         return None
-    if found is None or found.origin is None or not found.origin.endswith(".py"):
-        return None
-    return Path(found.origin), found.submodule_search_locations is not None
+    if not found.submodule_search_locations:
+        return (Path(found.origin), False) if found.origin and not rest else None
+    stem = Path(found.submodule_search_locations[0], *rest)
+    if (stem / "__init__.py").is_file():
+        return stem / "__init__.py", True
+    module = stem.with_name(f"{stem.name}.py")
+    return (module, False) if rest and module.is_file() else None
 
 
 def versions() -> dict[str, str]:

@@ -33,13 +33,7 @@ Progress = Callable[[int, float, float], None]
 
 def run_code_hash(spec: RunSpec) -> str:
     """Return the hash of the code this run uses: the loop, its solver, model and expectation."""
-    return code_hash(
-        [
-            __name__,
-            solvers.module_of(spec.solver),
-            models.MODULES[spec.model].partition(":")[0],
-        ]
-    )
+    return code_hash([__name__, solvers.module_of(spec.solver), *models.modules_of(spec)])
 
 
 def initial_mean(spec: RunSpec, d: int) -> np.ndarray:

@@ -4,10 +4,14 @@ A `RunSpec` is complete: it holds values, never "the default of the day". Two ru
 specs, code and versions give equal traces, so `spec_hash` is what comparisons join on.
 """
 
+import ast
 import difflib
 import hashlib
+import inspect
+import itertools
 import json
 import re
+import textwrap
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -21,6 +25,7 @@ __all__ = [
     "ProblemSpec",
     "RunSpec",
     "canonical_json",
+    "documentation",
     "explain",
     "hash_text",
     "parse",
@@ -51,9 +56,7 @@ EXTRA_RECORDS = (
 class Frozen(BaseModel):
     """Immutable, and strict about names: a misspelt key is an error, never ignored."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class DataSpec(Frozen):
@@ -234,6 +237,27 @@ def suggest(word: str, known: Iterable[str]) -> str:
     """Return " (did you mean 'x'?)" for the known name nearest to `word`, or nothing."""
     near = difflib.get_close_matches(word, list(known), n=1)
     return f" (did you mean '{near[0]}'?)" if near else ""
+
+
+def documentation(kind: type[BaseModel]) -> dict[str, str]:
+    """Return what the docstrings under the fields of a model say, by field.
+
+    Read from the source on demand: Pydantic can do so too, but at every start.
+    """
+    found: dict[str, str] = {}
+    for owner in reversed(kind.__mro__):
+        if not issubclass(owner, BaseModel) or owner is BaseModel:
+            continue
+        tree = ast.parse(textwrap.dedent(inspect.getsource(owner))).body[0]
+        assert isinstance(tree, ast.ClassDef)
+        for field, text in itertools.pairwise(tree.body):
+            match field, text:
+                case (
+                    ast.AnnAssign(target=ast.Name(id=name)),
+                    ast.Expr(value=ast.Constant(value=str() as words)),
+                ):
+                    found[name] = " ".join(words.split())
+    return {name: found.get(name, "") for name in kind.model_fields}
 
 
 def _is_union_branch(part: int | str) -> bool:

@@ -2,15 +2,13 @@
 
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import zarr
 
 from gvibench.errors import UserError
-from gvibench.zarrzip import open_zip, put, write_zip
+from gvibench.zarrzip import Group, StoredGroup, open_zip, write_zip
 
 __all__ = ["SCALARS", "Trace", "read_trace", "write_trace"]
 
@@ -94,22 +92,24 @@ _FACTOR_LAYOUT: dict[str, tuple[tuple[str, ...], str]] = {
 
 def write_trace(path: str | os.PathLike[str], trace: Trace) -> None:
     """Write the trace as one file, whole or not at all."""
-    write_zip(path, lambda group: fill_group(group, trace))
+    write_zip(path, to_group(trace))
 
 
-def fill_group(group: zarr.Group, trace: Trace) -> None:
-    """Put a trace into a Zarr group."""
-    group.attrs.update({"kind": KIND, "format": FORMAT, **trace.attrs})
-    put(group, "iteration", trace.iteration, ["iteration"], long_name="iteration", units="1")
+def to_group(trace: Trace) -> Group:
+    """Return the trace as a Zarr group."""
+    group = Group({"kind": KIND, "format": FORMAT, **trace.attrs})
+    group.put("iteration", trace.iteration, ["iteration"], long_name="iteration", units="1")
     for name, values in trace.scalars.items():
         long_name, units = SCALARS[name]
-        put(group, name, values, ["iteration"], long_name=long_name, units=units)
+        group.put(name, values, ["iteration"], long_name=long_name, units=units)
     if trace.snapshot is not None and trace.mean is not None:
-        put(group, "snapshot", trace.snapshot, ["snapshot"], long_name="kept iteration", units="1")
-        put(group, "mean", trace.mean, ["snapshot", "feature"], long_name="mean of q", units="1")
+        kept = {"long_name": "kept iteration", "units": "1"}
+        group.put("snapshot", trace.snapshot, ["snapshot"], **kept)
+        group.put("mean", trace.mean, ["snapshot", "feature"], long_name="mean of q", units="1")
     for name, values in trace.factors.items():
         dims, long_name = _FACTOR_LAYOUT[name]
-        put(group, name, values, dims, long_name=long_name, units="1")
+        group.put(name, values, dims, long_name=long_name, units="1")
+    return group
 
 
 def read_trace(path: str | os.PathLike[str]) -> Trace:
@@ -118,9 +118,9 @@ def read_trace(path: str | os.PathLike[str]) -> Trace:
         return trace_from_group(group, str(path))
 
 
-def trace_from_group(group: zarr.Group, where: str) -> Trace:
+def trace_from_group(group: StoredGroup, where: str) -> Trace:
     """Read and check the trace in a Zarr group; `where` names it in messages."""
-    attrs: Mapping[str, Any] = dict(group.attrs)
+    attrs = group.attrs
     if attrs.get("kind") != KIND:
         raise UserError(f"{where} is not a trace of gvibench")
     if attrs.get("format") != FORMAT:
@@ -129,7 +129,7 @@ def trace_from_group(group: zarr.Group, where: str) -> Trace:
         )
     if missing := [name for name in REQUIRED_ATTRIBUTES if name not in attrs]:
         raise UserError(f"{where} lacks the attribute '{missing[0]}'")
-    arrays = {name: np.asarray(array[...]) for name, array in group.arrays()}
+    arrays = group.read_all()
     if missing := [name for name in ("iteration", *ALWAYS) if name not in arrays]:
         raise UserError(f"{where} lacks the variable '{missing[0]}'")
     iteration = arrays.pop("iteration")
@@ -142,7 +142,7 @@ def trace_from_group(group: zarr.Group, where: str) -> Trace:
     return Trace(
         iteration=iteration,
         scalars=scalars,
-        attrs=dict(attrs),
+        attrs=attrs,
         snapshot=arrays.get("snapshot"),
         mean=arrays.get("mean"),
         factors={name: arrays[name] for name in _FACTOR_LAYOUT if name in arrays},

@@ -70,7 +70,7 @@ def test_attributes_say_what_the_file_is(own_file, prepared) -> None:
     assert (data.attrs["n_train"], data.attrs["n_test"], data.attrs["d"]) == (48, 12, 7)
     assert data.attrs["labels"] == {"+1": "raw label 2", "-1": "raw label 1"}
     assert list(data.attrs["source_sha256"]) == ["mine.svm"]
-    assert set(data.attrs["versions"]) >= {"gvibench", "numpy", "scikit-learn", "zarr"}
+    assert set(data.attrs["versions"]) >= {"gvibench", "numpy", "scikit-learn"}
     assert "mean" not in data.attrs
 
 
@@ -78,7 +78,7 @@ def test_sparse_input_stays_sparse_on_disk(tmp_path: Path, own_file, sparse_rows
     spec = complete({"dataset": "mine", "path": str(own_file), "split": "first", "train_size": 50})
     prepare(spec, tmp_path / "out.zarr.zip")
     with open_zip(tmp_path / "out.zarr.zip") as root:
-        assert sorted(root["train"].array_keys()) == ["data", "indices", "indptr", "y"]
+        assert sorted(root.group("train").names()) == ["data", "indices", "indptr", "y"]
     data = read_prepared(tmp_path / "out.zarr.zip")
     assert data.train_x.tobytes() == sparse_rows[0][:50].tobytes()
     assert data.test_x.tobytes() == sparse_rows[0][50:].tobytes()
@@ -87,8 +87,7 @@ def test_sparse_input_stays_sparse_on_disk(tmp_path: Path, own_file, sparse_rows
 def test_dense_input_stays_dense_on_disk(tmp_path: Path) -> None:
     prepare(complete({"dataset": "synthetic"}), tmp_path / "out.zarr.zip")
     with open_zip(tmp_path / "out.zarr.zip") as root:
-        assert sorted(root["train"].array_keys()) == ["x", "y"]
-        assert root["train/x"].metadata.dimension_names == ("row", "feature")
+        assert sorted(root.group("train").names()) == ["x", "y"]
 
 
 @pytest.mark.parametrize("name", ["wdbc", "digits-odd-even", "synthetic"])

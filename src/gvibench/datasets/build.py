@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import zarr
 from numpy.typing import NDArray
 
 from gvibench.datasets.catalogue import find
@@ -18,7 +17,7 @@ from gvibench.datasets.sources import Source
 from gvibench.datasets.split import split_rows
 from gvibench.errors import UserError
 from gvibench.spec import DataSpec, canonical_json
-from gvibench.zarrzip import put, write_zip
+from gvibench.zarrzip import Group, write_zip
 
 __all__ = ["build"]
 
@@ -45,7 +44,7 @@ def build(spec: DataSpec, out: Path) -> None:
         "source_sha256": dict(source.sha256),
         "versions": {
             name: importlib.metadata.version(name)
-            for name in ("gvibench", "numpy", "scipy", "scikit-learn", "zarr")
+            for name in ("gvibench", "numpy", "scipy", "scikit-learn")
         },
     }
     train_x, test_x = x[train], x[test]
@@ -58,12 +57,10 @@ def build(spec: DataSpec, out: Path) -> None:
         train_x, test_x = _with_ones(train_x), _with_ones(test_x)
     attrs["d"] = train_x.shape[1]
 
-    def fill(root: zarr.Group) -> None:
-        root.attrs.update(attrs)
-        _put_rows(root.create_group("train"), train_x, y[train])
-        _put_rows(root.create_group("test"), test_x, y[test])
-
-    write_zip(out, fill)
+    root = Group(attrs)
+    _put_rows(root.group("train"), train_x, y[train])
+    _put_rows(root.group("test"), test_x, y[test])
+    write_zip(out, root)
 
 
 def _stack(source: Source) -> tuple[Any, NDArray[np.float64], int]:
@@ -129,17 +126,17 @@ def _with_ones(x: Any) -> Any:
     return scipy.sparse.hstack([x, ones], format="csr")
 
 
-def _put_rows(group: zarr.Group, x: Any, y: NDArray[np.float64]) -> None:
-    put(group, "y", y, ["row"])
+def _put_rows(group: Group, x: Any, y: NDArray[np.float64]) -> None:
+    group.put("y", y, ["row"])
     cells = x.shape[0] * x.shape[1]
     nonzeros = np.count_nonzero(x) if isinstance(x, np.ndarray) else x.nnz
     if nonzeros >= SPARSE_BELOW * cells:
-        put(group, "x", _dense(x), ["row", "feature"])
+        group.put("x", _dense(x), ["row", "feature"])
         return
     import scipy.sparse
 
     csr = scipy.sparse.csr_array(x)
     csr.sum_duplicates()
-    put(group, "data", csr.data, ["nonzero"])
-    put(group, "indices", csr.indices.astype(np.int32), ["nonzero"])
-    put(group, "indptr", csr.indptr.astype(np.int64), ["row_start"])
+    group.put("data", csr.data, ["nonzero"])
+    group.put("indices", csr.indices.astype(np.int32), ["nonzero"])
+    group.put("indptr", csr.indptr.astype(np.int64), ["row_start"])

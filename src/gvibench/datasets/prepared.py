@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import zarr
 from numpy.typing import NDArray
 
 from gvibench.errors import UserError
 from gvibench.spec import DataSpec, parse
-from gvibench.zarrzip import open_zip
+from gvibench.zarrzip import StoredGroup, open_zip
 
 __all__ = ["KIND", "Prepared", "read_prepared"]
 
@@ -44,7 +43,7 @@ def read_prepared(path: str | os.PathLike[str]) -> Prepared:
         if attrs.get("kind") != KIND:
             raise UserError(
                 f"{path} is a Zarr file but not of prepared data: give the file that "
-                f"'gvibench data' wrote"
+                f"'gvibench prepare' wrote"
             )
         try:
             spec = parse(DataSpec, str(attrs["spec"]), str(path))
@@ -59,15 +58,16 @@ def read_prepared(path: str | os.PathLike[str]) -> Prepared:
     return Prepared(spec, train_x, train_y, test_x, test_y, attrs)
 
 
-def _read_rows(root: zarr.Group, part: str, rows: int, columns: int) -> tuple[Floats, Floats]:
-    y = _read(root, f"{part}/y", np.float64)
-    if f"{part}/x" in root:
-        x = _read(root, f"{part}/x", np.float64)
+def _read_rows(root: StoredGroup, part: str, rows: int, columns: int) -> tuple[Floats, Floats]:
+    group = root.group(part)
+    y = _as(group.read("y"), np.float64)
+    if "x" in group:
+        x = _as(group.read("x"), np.float64)
     else:
         x = _densify(
-            _read(root, f"{part}/data", np.float64),
-            _read(root, f"{part}/indices", np.int64),
-            _read(root, f"{part}/indptr", np.int64),
+            _as(group.read("data"), np.float64),
+            _as(group.read("indices"), np.int64),
+            _as(group.read("indptr"), np.int64),
             columns,
         )
     if x.shape != (rows, columns) or y.shape != (rows,):
@@ -75,11 +75,8 @@ def _read_rows(root: zarr.Group, part: str, rows: int, columns: int) -> tuple[Fl
     return x, y
 
 
-def _read(root: zarr.Group, name: str, dtype: type) -> NDArray[Any]:
-    array = root[name]
-    if not isinstance(array, zarr.Array):
-        raise ValueError(f"'{name}' is not an array")
-    return np.ascontiguousarray(array[...], dtype=dtype)
+def _as(array: NDArray[Any], dtype: type) -> NDArray[Any]:
+    return np.ascontiguousarray(array, dtype=dtype)
 
 
 def _densify(

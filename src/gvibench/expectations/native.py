@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import llvmlite  # type: ignore[import-untyped]
-import llvmlite.binding as llvm  # type: ignore[import-untyped]
+import llvmlite
+import llvmlite.binding as llvm
 import numpy as np
 
 from gvibench.errors import UserError

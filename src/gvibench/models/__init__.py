@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from gvibench import expectations
 from gvibench.backend import Backend
 from gvibench.errors import UserError
 from gvibench.models.base import METRICS, Model, Oracle, Rows, Sampling
-from gvibench.spec import RunSpec
+from gvibench.spec import ProblemSpec, RunSpec
 
-__all__ = ["METRICS", "MODULES", "Model", "Oracle", "Rows", "build", "model_class"]
+__all__ = ["METRICS", "MODULES", "Model", "Oracle", "Rows", "build", "model_class", "modules_of"]
 
 # As text, so that a run depends only on the code of its own model.
 MODULES = {
@@ -18,6 +19,16 @@ MODULES = {
     "linear": "gvibench.models.linear:LinearModel",
     "non-convex": "gvibench.models.non_convex:NonConvexModel",
 }
+
+
+def modules_of(spec: ProblemSpec) -> tuple[str, ...]:
+    """Return the modules that define the model of `spec` and its expectation."""
+    model = MODULES[spec.model].partition(":")[0]
+    if spec.model == "linear":  # its expectations are closed forms of its own
+        return (model,)
+    # What a stochastic run records is deterministic, and then nothing less than exact.
+    expectation = "exact" if spec.expectation == "stochastic" else spec.expectation
+    return (model, *expectations.MODULES[expectation])
 
 
 def model_class(name: str) -> type[Model]:
