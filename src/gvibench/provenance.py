@@ -68,7 +68,7 @@ def _digest_module(name: str) -> tuple[str, tuple[str, ...]]:
 def _find_module(name: str) -> tuple[Path, bool] | None:
     """Return the file of a module and whether it is a package, without importing anything.
 
-    Nothing is returned for a name that is a class or function of a module, or not written in Python.
+    Nothing is returned for a class or function of a module, or for what is not Python source.
     """
     package, *rest = name.split(".")
     found = importlib.util.find_spec(package)

@@ -38,10 +38,13 @@ class Backend(Protocol):
     def times_lower(self, rows: Array, lower: Array, out: Array | None = None) -> Array:
         """Return `rows @ lower` (TRMM); `out` may be a buffer of the shape of `rows`."""
 
-    def times_lower_t(self, rows: Array, lower: Array) -> Array:
-        """Return `rows @ lower.T` (TRMM)."""
+    def times_lower_t(self, rows: Array, lower: Array, out: Array | None = None) -> Array:
+        """Return `rows @ lower.T` (TRMM); `out` may be a buffer of the shape of `rows`."""
 
-    def solve_lower(self, rows: Array, lower: Array, out: Array | None = None) -> Array:
+    def row_norms(self, rows: Array) -> Array:
+        """Return the squared norm of each row."""
+
+    def solve_lower(self, rows: Array, lower: Array) -> Array:
         """Return `rows @ inv(lower).T`: each row x becomes the solution of `lower z = x` (TRSM)."""
 
     def solve_lower_t(self, rows: Array, lower: Array) -> Array:

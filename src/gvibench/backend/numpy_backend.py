@@ -36,11 +36,14 @@ class NumpyBackend:
     def times_lower(self, rows: Array, lower: Array, out: Array | None = None) -> Array:
         return self._triangular(self._trmm, rows, lower, transpose=0, out=out)
 
-    def times_lower_t(self, rows: Array, lower: Array) -> Array:
-        return self._triangular(self._trmm, rows, lower, transpose=1)
+    def times_lower_t(self, rows: Array, lower: Array, out: Array | None = None) -> Array:
+        return self._triangular(self._trmm, rows, lower, transpose=1, out=out)
 
-    def solve_lower(self, rows: Array, lower: Array, out: Array | None = None) -> Array:
-        return self._triangular(self._trsm, rows, lower, transpose=1, out=out)
+    def row_norms(self, rows: Array) -> Array:
+        return np.vecdot(rows, rows)
+
+    def solve_lower(self, rows: Array, lower: Array) -> Array:
+        return self._triangular(self._trsm, rows, lower, transpose=1)
 
     def solve_lower_t(self, rows: Array, lower: Array) -> Array:
         return self._triangular(self._trsm, rows, lower, transpose=0)

@@ -7,7 +7,7 @@ two derivatives in mu; sums over the rows give the rest.
 
 import math
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -174,7 +174,7 @@ class Model:
         gram = xp.zeros((self.d, self.d), dtype=backend.dtype)
         for x, y, buffer in self._blocks(self.train):
             white = factor.whiten(x, buffer)
-            f0, f1, f2 = self._expect(x @ mean, _row_norms(xp, white), y)
+            f0, f1, f2 = self._expect(x @ mean, backend.row_norms(white), y)
             value = value + xp.sum(f0)
             gradient += f1 @ x
             gram = backend.add_gram(gram, white if curvature == "whitened" else x, f2, buffer)
@@ -238,7 +238,9 @@ class Model:
         nll = at_mean = correct = 0.0
         for x, y, buffer in self._blocks(self.test):
             mu = x @ mean
-            nll = nll + xp.sum(self._expect(mu, _row_norms(xp, factor.whiten(x, buffer)), y)[0])
+            nll = nll + xp.sum(
+                self._expect(mu, self.backend.row_norms(factor.whiten(x, buffer)), y)[0]
+            )
             at_mean = at_mean + xp.sum(self.loss.at(mu, y)[0])
             # Rows stored as -y x are classified rightly when their predictor is negative.
             correct = correct + xp.sum(mu < 0 if self.loss.signed else mu * y > 0)
@@ -310,10 +312,6 @@ class Model:
             self.backend.mirror(gram) + self.beta * prior,
             curvature,
         )
-
-
-def _row_norms(xp: Any, rows: Array) -> Array:
-    return xp.einsum("ij,ij->i", rows, rows)
 
 
 def _prepare(backend: Backend, loss: PointwiseLoss, rows: Rows) -> Rows:

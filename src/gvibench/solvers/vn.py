@@ -21,8 +21,8 @@ class Vn(Solver):
     One step with rho = 1 solves a linear model; with expectations taken at the mean it is Newton's
     method. S+ may fail to be positive definite, which ends the run as diverged.
 
-    Cost: n d^2 for the variances (triangular solves), n d^2 for H, d^3 / 3 for the Cholesky factor;
-    never an inverse.
+    Cost: n d^2 for the variances, n d^2 for H, 2 d^3 / 3 for the Cholesky factor of S and its
+    triangular root.
     """
 
     id: ClassVar[str] = "vn"
