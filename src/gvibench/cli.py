@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gvibench.datasets.prepared import Prepared
     from gvibench.spec import DataSpec, ProblemSpec
 
-__all__ = ["main"]
+__all__ = ["call", "main"]
 
 Problem = TypeVar("Problem", bound="ProblemSpec")
 
@@ -28,13 +28,17 @@ Command = Callable[[argparse.Namespace], None]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return 0, or 2 after a mistake of the user's, which is printed."""
-    parser = _parser()
+    return call(_parser(), arguments)
+
+
+def call(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> int:
+    """Parse the arguments and call the command they name."""
     options = parser.parse_args(arguments)
     command: Command = options.command
     try:
         command(options)
     except UserError as error:
-        print(f"gvibench: {error}", file=sys.stderr)
+        print(f"{parser.prog}: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader of our output has gone, as `head` does
         sys.stderr.close()

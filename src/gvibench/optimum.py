@@ -29,7 +29,7 @@ __all__ = ["Optimum", "find_optimum", "optimum_code_hash", "read_optimum", "writ
 
 KIND = "gvibench optimum"
 MAX_ITERATIONS = 1000
-PATIENCE = 8
+PATIENCE = 15
 """Iterations without a better residual after which rounding level is reached."""
 ACCEPTABLE = 1e-6
 """A Fisher-Rao gradient norm above this is no optimum."""
@@ -161,7 +161,8 @@ def _descend(model: Model, mean: Array, precision: Array) -> tuple[Array, Factor
     factor: Factor = PrecisionFactor(model.backend, model.backend.cholesky(precision, "V^-1"))
     oracle = model.full_oracle(mean, factor, "hessian")
     value = float(model.objectives(mean, factor, oracle.value).objective)
-    best = (float(model.fisher_norm(factor, oracle)), mean, factor, oracle)
+    norm = float(model.fisher_norm(factor, oracle))
+    best = (norm, mean, factor, oracle)
     waited = iteration = 0
     step = 1.0
     while waited < PATIENCE and iteration < MAX_ITERATIONS:
@@ -174,8 +175,9 @@ def _descend(model: Model, mean: Array, precision: Array) -> tuple[Array, Factor
             waited += 1 if step < SMALLEST_STEP else 0
             continue
         mean, precision, factor, oracle, value = moved.iterate
-        step = min(1.0, 2 * step)
-        norm = float(model.fisher_norm(factor, oracle))
+        last, norm = norm, float(model.fisher_norm(factor, oracle))
+        # A full step may overshoot close to the optimum, where only the gradient shows it.
+        step = min(1.0, 1.2 * step) if norm < last else 0.5 * step
         waited = 0 if norm < best[0] else waited + 1
         if norm < best[0]:
             best = (norm, mean, factor, oracle)

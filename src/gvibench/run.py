@@ -41,11 +41,13 @@ def initial_mean(spec: RunSpec, d: int) -> np.ndarray:
     return spec.mean_scale * np.random.default_rng(spec.seed).standard_normal(d)
 
 
-def execute(spec: RunSpec, data: Prepared, *, progress: Progress | None = None) -> Trace:
+def execute(
+    spec: RunSpec, data: Prepared, *, exclusive: bool = False, progress: Progress | None = None
+) -> Trace:
     """Do the run that `spec` defines on prepared data and return its trace.
 
     A run that diverges is a result: its trace ends with the last iterate that has an objective and
-    says why.
+    says why. `exclusive` is noted in the trace; whoever starts the run knows what runs beside it.
     """
     if data.spec != spec.data:
         raise UserError(
@@ -72,7 +74,7 @@ def execute(spec: RunSpec, data: Prepared, *, progress: Progress | None = None) 
         "device": setup.model.backend.name,
         "dtype": spec.dtype,
         "threads": spec.threads,
-        "exclusive": False,
+        "exclusive": exclusive,
         "versions": versions(),
         **machine(),
         "wall_seconds": time.perf_counter() - started,

@@ -200,26 +200,33 @@ def hash_text(text: str) -> str:
 
 
 def parse(
-    kind: type[Model], source: str | dict[str, Any], where: str, *, from_text: bool = False
+    kind: type[Model],
+    source: str | dict[str, Any],
+    where: str,
+    *,
+    from_text: bool = False,
+    names: Iterable[str] = (),
 ) -> Model:
     """Validate JSON text or a mapping, turning the first mistake into one sentence.
 
     With `from_text` the values of a mapping may be words of a command line: "5e-3" is a number.
+    `names` are keys to suggest for an unknown one, beside the fields of `kind`.
     """
     try:
         if isinstance(source, str):
             return kind.model_validate_json(source)
         return kind.model_validate(source, strict=False if from_text else None)
     except ValidationError as error:
-        raise UserError(f"{where}: {explain(error, kind)}") from error
+        known = [*kind.model_fields, *DataSpec.model_fields, *names]
+        raise UserError(f"{where}: {explain(error, known)}") from error
 
 
-def explain(error: ValidationError, kind: type[BaseModel]) -> str:
+def explain(error: ValidationError, known: Iterable[str]) -> str:
     """Say in one sentence what is wrong first: the key, the value, the nearest right name."""
     first = error.errors(include_url=False)[0]
     path = ".".join(str(part) for part in first["loc"] if not _is_union_branch(part)) or "the whole"
     if first["type"] == "extra_forbidden":
-        return f"unknown key '{path}'{suggest(str(first['loc'][-1]), _field_names(kind))}"
+        return f"unknown key '{path}'{suggest(str(first['loc'][-1]), known)}"
     if first["type"] == "missing":
         return f"'{path}' is missing"
     message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
@@ -263,7 +270,3 @@ def documentation(kind: type[BaseModel]) -> dict[str, str]:
 def _is_union_branch(part: int | str) -> bool:
     # Pydantic appends the branch of a union it tried, e.g. "constrained-int" or "literal['log']".
     return isinstance(part, str) and ("-" in part or "[" in part or part in {"int", "float", "str"})
-
-
-def _field_names(kind: type[BaseModel]) -> list[str]:
-    return [*kind.model_fields, *DataSpec.model_fields]

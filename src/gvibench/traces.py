@@ -10,9 +10,20 @@ import numpy as np
 from gvibench.errors import UserError
 from gvibench.zarrzip import Group, StoredGroup, open_zip, write_zip
 
-__all__ = ["SCALARS", "Trace", "read_trace", "write_trace"]
+__all__ = [
+    "PACKED",
+    "SCALARS",
+    "Trace",
+    "group_name",
+    "read_trace",
+    "to_group",
+    "trace_from_group",
+    "write_trace",
+]
 
 KIND = "gvibench trace"
+PACKED = "gvibench packed traces"
+"""Kind of a file with one trace per group."""
 FORMAT = 1
 REQUIRED_ATTRIBUTES = (
     "spec",
@@ -110,6 +121,11 @@ def to_group(trace: Trace) -> Group:
         dims, long_name = _FACTOR_LAYOUT[name]
         group.put(name, values, dims, long_name=long_name, units="1")
     return group
+
+
+def group_name(seed: int) -> str:
+    """Return the name of a run's group in a packed file."""
+    return f"seed-{seed}"
 
 
 def read_trace(path: str | os.PathLike[str]) -> Trace:

@@ -4,11 +4,25 @@ import os
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
+import numpy as np
 import xarray as xr
 from xarray.backends import BackendEntrypoint
 from zarr.storage import ZipStore
 
 __all__ = ["GvibenchBackend"]
+
+
+def decode_labels(dataset: xr.Dataset) -> xr.Dataset:
+    """Turn codes with `categories` into the words they stand for, as coordinates.
+
+    Zarr v3 has no settled way to store text in arrays, hence the codes.
+    """
+    for name, variable in dataset.variables.items():
+        if "categories" in variable.attrs:
+            attrs = dict(variable.attrs)
+            words = np.array(attrs.pop("categories"), dtype=object)
+            dataset = dataset.assign_coords({name: (variable.dims, words[variable.values], attrs)})
+    return dataset
 
 
 class GvibenchBackend(BackendEntrypoint):
@@ -25,6 +39,7 @@ class GvibenchBackend(BackendEntrypoint):
         dataset: xr.Dataset = xr.open_zarr(
             store, consolidated=False, chunks=None, drop_variables=drop_variables
         )
+        dataset = decode_labels(dataset)
         dataset.set_close(store.close)
         return dataset
 

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 from gvibench.errors import UserError
 from gvibench.files import atomic_path
 
-__all__ = ["Group", "StoredGroup", "open_zip", "write_zip"]
+__all__ = ["Group", "StoredGroup", "chunked_array", "member", "open_zip", "write_zip"]
 
 DATE = (1980, 1, 1, 0, 0, 0)
 """Date of every member: the earliest a zip can hold."""
@@ -77,16 +77,29 @@ def write_zip(path: str | os.PathLike[str], root: Group) -> None:
     """Write a group as one zip file, whole or not at all; an old file is replaced on success."""
     with atomic_path(path) as part:
         try:
-            with zipfile.ZipFile(
-                part, "w", zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION_LEVEL
-            ) as archive:
+            with zipfile.ZipFile(part, "w") as archive:
                 for name, content in root.members():
-                    member = zipfile.ZipInfo(name, DATE)
-                    member.compress_type = zipfile.ZIP_DEFLATED
-                    member.external_attr = 0o644 << 16
-                    archive.writestr(member, content)
+                    archive.writestr(*member(name, content))
         except OSError as error:  # a full disk, most often
             raise UserError(f"cannot write {path}: {error.strerror}") from error
+
+
+def member(name: str, content: bytes) -> tuple[zipfile.ZipInfo, bytes, int, int]:
+    """Return the arguments of `ZipFile.writestr` for a member."""
+    info = zipfile.ZipInfo(name, DATE)
+    info.external_attr = 0o644 << 16
+    return info, content, zipfile.ZIP_DEFLATED, COMPRESSION_LEVEL
+
+
+def chunked_array(
+    shape: Sequence[int], chunk: Sequence[int], dims: Sequence[str], attrs: dict[str, Any]
+) -> bytes:
+    """Return the metadata of a float64 array in several chunks, which the caller writes."""
+    metadata = _array_metadata(np.empty((0,) * len(shape)), dims, attrs)
+    metadata["shape"] = list(shape)
+    metadata["chunk_grid"]["configuration"]["chunk_shape"] = list(chunk)
+    metadata["fill_value"] = "NaN"
+    return _to_json(metadata)
 
 
 @contextlib.contextmanager

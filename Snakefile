@@ -1,0 +1,27 @@
+# A study from config to report. `snakemake` runs config/config.yaml; another config goes by
+# `snakemake --configfile config/smoke.yaml`. results/README.md says what appears where.
+from snakemake.utils import min_version
+
+min_version("9.8")
+
+
+# A config given on the command line stands alone; merged with the default one, it would run both.
+if "studies" not in config:
+
+    configfile: "config/config.yaml"
+
+
+include: "rules/common.smk"
+include: "rules/data.smk"
+include: "rules/runs.smk"
+include: "rules/tuning.smk"
+include: "rules/aggregate.smk"
+include: "rules/tables.smk"
+include: "rules/figures.smk"
+include: "rules/report.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        expand("{results}/{study}/summary.md", results=RESULTS, study=STUDIES),

@@ -1,0 +1,24 @@
+# Many traces, one dataset. The manifest lists what belongs to the study; it is an input, rewritten
+# only when it changes, because a list of thousands of runs does not fit on a command line.
+
+
+rule aggregate_runs:
+    input:
+        manifest=lambda wildcards: manifest(wildcards.study),
+        traces=lambda wildcards: [job.path for job in PLAN.of_study(wildcards.study)],
+        optima=lambda wildcards: optima_of(wildcards.study),
+    output:
+        f"{RESULTS}/{{study}}/aggregate.zarr.zip",
+    params:
+        job=lambda wildcards: PLAN.aggregate_text(wildcards.study),
+    log:
+        f"{RESULTS}/{{study}}/logs/aggregate.log",
+    conda:
+        "../envs/gvibench.yaml"
+    threads: 2
+    resources:
+        mem_mb=2000,
+        runtime=60,
+    shell:
+        "python -m gvibench.worker aggregate --job {params.job:q} --manifest {input.manifest:q}"
+        " --out {output:q} > {log:q} 2>&1"

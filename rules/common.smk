@@ -1,0 +1,96 @@
+# The config becomes a plan of jobs once, here; rules look their job up by its path.
+import os
+import re
+import sys
+from pathlib import Path
+
+from gvibench.errors import UserError
+from gvibench.estimate import data_memory_mb, memory_mb, runtime_minutes
+from gvibench.files import atomic_path
+from gvibench.jobs import expand as expand_config
+from gvibench.study import load_config
+from snakemake.exceptions import WorkflowError
+
+# Jobs call the Python that Snakemake runs in, also when its environment is not activated.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+
+try:
+    PLAN = expand_config(load_config(config))
+except UserError as error:
+    raise WorkflowError(str(error)) from None
+
+RESULTS = PLAN.config.results
+STUDIES = list(PLAN.config.studies)
+
+
+wildcard_constraints:
+    study="|".join(map(re.escape, STUDIES)),
+    name=r"[^/]+",
+    round=r"\d+",
+    variant=r"[^/]+",
+    solver=r"[^/]+",
+    dataset=r"[^/]+",
+
+
+def run_job(wildcards):
+    return PLAN.runs[
+        f"{RESULTS}/{wildcards.study}/runs/{wildcards.dataset}/{wildcards.solver}/"
+        f"{wildcards.variant}/{wildcards.name}.zarr.zip"
+    ]
+
+
+def tuning_job(wildcards):
+    return PLAN.tuning[
+        f"{RESULTS}/{wildcards.study}/tuning/{wildcards.dataset}/{wildcards.solver}/"
+        f"{wildcards.variant}"
+    ]
+
+
+def data_job(wildcards):
+    return PLAN.data[f"{RESULTS}/data/{wildcards.name}.zarr.zip"]
+
+
+def optimum_job(wildcards):
+    return PLAN.optima[f"{RESULTS}/optima/{wildcards.name}.zarr.zip"]
+
+
+def choice_of(job):
+    return [] if job.tuning is None else job.tuning.choice
+
+
+def choices_of(study):
+    return sorted({job.tuning.choice for job in PLAN.of_study(study) if job.tuning})
+
+
+def optima_of(study):
+    return sorted({job.optimum.path for job in PLAN.of_study(study) if job.optimum})
+
+
+def previous_round(wildcards):
+    number = int(wildcards.round)
+    return tuning_job(wildcards).rounds[number - 1] if number else []
+
+
+def table_files(study):
+    names = PLAN.config.studies[study].tables
+    return [f"{RESULTS}/{study}/tables/{name}.{end}" for name in names for end in ("csv", "md", "tex")]
+
+
+def figure_files(study):
+    names = PLAN.config.studies[study].figures
+    return [f"{RESULTS}/{study}/figures/{name}.{end}" for name in names for end in ("pdf", "svg", "png")]
+
+
+def manifest(study):
+    """Path of the list of runs, which is brought up to date here and touched only if it changes."""
+    path = Path(f"{RESULTS}/{study}/manifest.json")
+    text = PLAN.manifest(study)
+    if not path.exists() or path.read_text() != text:
+        with atomic_path(path) as part:
+            part.write_text(text)
+    return str(path)
+
+
+def reserved_cores(job):
+    # A run that must be alone takes every core there is; BLAS threads come from its spec.
+    return workflow.cores if job.exclusive and workflow.cores else job.specs[0].threads

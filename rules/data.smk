@@ -1,0 +1,36 @@
+# Raw data in, one prepared file per data set and split out.
+
+
+rule prepare_data:
+    output:
+        f"{RESULTS}/data/{{name}}.zarr.zip",
+    params:
+        job=lambda wildcards: data_job(wildcards).text,
+    log:
+        f"{RESULTS}/logs/data/{{name}}.log",
+    conda:
+        "../envs/gvibench.yaml"
+    resources:
+        mem_mb=lambda wildcards: data_memory_mb(data_job(wildcards).spec),
+        runtime=30,
+    shell:
+        "python -m gvibench.worker prepare --job {params.job:q} --out {output:q} > {log:q} 2>&1"
+
+
+rule find_optimum:
+    input:
+        data=lambda wildcards: optimum_job(wildcards).data.path,
+    output:
+        f"{RESULTS}/optima/{{name}}.zarr.zip",
+    params:
+        job=lambda wildcards: optimum_job(wildcards).text,
+    log:
+        f"{RESULTS}/logs/optima/{{name}}.log",
+    conda:
+        "../envs/gvibench.yaml"
+    resources:
+        mem_mb=lambda wildcards: memory_mb(optimum_job(wildcards).spec),
+        runtime=60,
+    shell:
+        "python -m gvibench.worker optimum --job {params.job:q} --data {input.data:q}"
+        " --out {output:q} > {log:q} 2>&1"

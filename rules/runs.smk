@@ -1,0 +1,23 @@
+# One job per data set, solver, step, initial scale and seed; it writes one trace.
+
+
+rule run_solver:
+    input:
+        data=lambda wildcards: run_job(wildcards).data.path,
+        choice=lambda wildcards: choice_of(run_job(wildcards)),
+    output:
+        f"{RESULTS}/{{study}}/runs/{{dataset}}/{{solver}}/{{variant}}/{{name}}.zarr.zip",
+    params:
+        job=lambda wildcards: run_job(wildcards).text,
+    log:
+        f"{RESULTS}/{{study}}/logs/runs/{{dataset}}/{{solver}}/{{variant}}/{{name}}.log",
+    conda:
+        "../envs/gvibench.yaml"
+    threads: lambda wildcards: reserved_cores(run_job(wildcards))
+    resources:
+        mem_mb=lambda wildcards: memory_mb(run_job(wildcards).specs[0]),
+        runtime=lambda wildcards: runtime_minutes(run_job(wildcards)),
+        gpu=lambda wildcards: int(run_job(wildcards).specs[0].device == "cuda"),
+    shell:
+        "python -m gvibench.worker run --job {params.job:q} --data {input.data:q}"
+        " --choice {input.choice:q} --out {output:q} > {log:q} 2>&1"

@@ -1,0 +1,37 @@
+# Each solver's step and initial scale: a fixed number of rounds, each made from the one before.
+
+
+rule tune_round:
+    input:
+        data=lambda wildcards: tuning_job(wildcards).data.path,
+        previous=previous_round,
+    output:
+        f"{RESULTS}/{{study}}/tuning/{{dataset}}/{{solver}}/{{variant}}/round-{{round}}.zarr.zip",
+    params:
+        job=lambda wildcards: tuning_job(wildcards).text,
+    log:
+        f"{RESULTS}/{{study}}/logs/tuning/{{dataset}}/{{solver}}/{{variant}}/round-{{round}}.log",
+    conda:
+        "../envs/gvibench.yaml"
+    resources:
+        mem_mb=lambda wildcards: memory_mb(tuning_job(wildcards).spec),
+        runtime=240,
+    shell:
+        "python -m gvibench.worker tune --job {params.job:q} --data {input.data:q}"
+        " --previous {input.previous:q} --out {output:q} > {log:q} 2>&1"
+
+
+rule choose_step:
+    input:
+        rounds=lambda wildcards: tuning_job(wildcards).rounds,
+    output:
+        f"{RESULTS}/{{study}}/tuning/{{dataset}}/{{solver}}/{{variant}}/choice.json",
+    params:
+        job=lambda wildcards: tuning_job(wildcards).text,
+    log:
+        f"{RESULTS}/{{study}}/logs/tuning/{{dataset}}/{{solver}}/{{variant}}/choice.log",
+    conda:
+        "../envs/gvibench.yaml"
+    shell:
+        "python -m gvibench.worker choose --job {params.job:q} --rounds {input.rounds:q}"
+        " --out {output:q} > {log:q} 2>&1"

@@ -1,0 +1,295 @@
+"""Many traces become one labelled dataset: `run` × `iteration`.
+
+Every trace is checked on the way in: the checksums of its zip, its layout, and both hashes against
+what the config expects. Work is cut into Dask tasks of a hundred traces or more; chunks go into the
+output as tasks finish, so that memory does not grow with the study.
+"""
+
+import itertools
+import json
+import os
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gvibench.errors import UserError
+from gvibench.files import atomic_path
+from gvibench.optimum import read_optimum
+from gvibench.provenance import versions
+from gvibench.spec import hash_text
+from gvibench.traces import SCALARS, Trace, trace_from_group
+from gvibench.zarrzip import Group, chunked_array, member, open_zip
+
+__all__ = ["KIND", "aggregate", "bad_traces", "read_manifest", "spec_coordinates"]
+
+KIND = "gvibench aggregate"
+RUNS_PER_TASK = 100
+IN_PROCESS = 2 * RUNS_PER_TASK
+"""Up to this many runs a process of its own costs more than it saves."""
+REFERENCES = ("objective", "neg_elbo", "train_elbo_paper")
+"""Metrics that have an optimum to be measured from."""
+ATTRIBUTES = ("iterations_done", "step_used", "wall_seconds", "cpu_seconds", "warmup_seconds")
+LABELS = ("dataset", "solver", "status", "reason", "spec_hash", "code_hash", "device", "host")
+
+Entry = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    """What is known of a run before its curves are read."""
+
+    iteration: np.ndarray
+    names: tuple[str, ...]
+    attrs: dict[str, Any]
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """Read the list of runs that a study consists of."""
+    try:
+        manifest: dict[str, Any] = json.loads(path.read_text())
+        manifest["runs"], manifest["study"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path} is not the manifest of a study ({error})") from error
+    return manifest
+
+
+def aggregate(manifest_path: Path, out: Path, *, scheduler: str | None = None) -> None:
+    """Read every trace of a study and write one dataset; bad traces are named, all of them."""
+    manifest = read_manifest(manifest_path)
+    entries: list[Entry] = manifest["runs"]
+    blocks = _blocks(entries)
+    with _runner(len(entries), scheduler) as run_tasks:
+        rows: list[Row] = []
+        bad: list[str] = []
+        for found, wrong in run_tasks(_look, blocks):
+            rows += found
+            bad += wrong
+        if bad:
+            raise UserError(_name_bad(bad))
+        axis = np.unique(np.concatenate([row.iteration for row in rows]))
+        names = [name for name in SCALARS if any(name in row.names for row in rows)]
+        tasks = [(block, axis, names) for block in blocks]
+        with atomic_path(out) as part:
+            _write(part, manifest, rows, axis, names, run_tasks(_load, tasks))
+
+
+def bad_traces(manifest_path: Path) -> list[str]:
+    """Return one sentence, beginning with the path, for every bad trace of a study."""
+    bad: list[str] = []
+    for block in _blocks(read_manifest(manifest_path)["runs"]):
+        bad += _look(block)[1]
+    return bad
+
+
+def _name_bad(bad: Sequence[str]) -> str:
+    listed = "; ".join(bad[:20]) + (f"; and {len(bad) - 20} more" if len(bad) > 20 else "")
+    count = "1 trace is bad" if len(bad) == 1 else f"{len(bad)} traces are bad"
+    return f"{count}: {listed}. 'gvibench repair' removes them, then start snakemake again"
+
+
+def _blocks(entries: list[Entry]) -> list[list[Entry]]:
+    """Cut the runs into tasks of about equal size."""
+    count = max(1, len(entries) // RUNS_PER_TASK)
+    edges = np.linspace(0, len(entries), count + 1).astype(int)
+    return [entries[a:b] for a, b in itertools.pairwise(edges)]
+
+
+# Tasks: plain functions of plain data, so that they run in any process or on a cluster.
+
+
+def _read(entry: Entry) -> Trace:
+    name = entry["group"]
+    where = entry["path"] if name is None else f"{entry['path']} {name}"
+    with open_zip(entry["path"]) as root:
+        trace = trace_from_group(root if name is None else root.group(name), where)
+    spec = trace.spec
+    if entry["tuned"]:
+        spec |= {"step": None, "init_scale": None}
+    if hash_text(json.dumps(spec, sort_keys=True, separators=(",", ":"))) != entry["spec_hash"]:
+        raise UserError(f"{where} is of another run than the config asks for")
+    if trace.attrs["code_hash"] != entry["code_hash"]:
+        raise UserError(f"{where} was made by other code than there is now")
+    return trace
+
+
+def _look(entries: list[Entry]) -> tuple[list[Row], list[str]]:
+    """Check the traces; return what is needed to lay out the dataset, and what is wrong."""
+    rows: list[Row] = []
+    bad: list[str] = []
+    for entry in entries:
+        try:
+            trace = _read(entry)
+        except UserError as error:
+            bad.append(str(error))
+        else:
+            rows.append(Row(trace.iteration, tuple(trace.scalars), trace.attrs))
+    return rows, bad
+
+
+def _load(task: tuple[list[Entry], np.ndarray, list[str]]) -> np.ndarray:
+    """Return the curves of a block of runs on the common axis: (name, run, iteration)."""
+    entries, axis, names = task
+    block = np.full((len(names), len(entries), len(axis)), np.nan)
+    for k, entry in enumerate(entries):
+        trace = _read(entry)
+        at = np.searchsorted(axis, trace.iteration)
+        for j, name in enumerate(names):
+            if name in trace.scalars:
+                block[j, k, at] = trace.scalars[name]
+    return block
+
+
+# Running tasks
+
+RunTasks = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
+
+
+class _runner:  # noqa: N801  (used like a function)
+    """A context that maps a function over tasks, in order, on Dask or in this process."""
+
+    def __init__(self, runs: int, scheduler: str | None) -> None:
+        self._runs = runs
+        self._address = scheduler
+        self._client: Any = None
+
+    def __enter__(self) -> RunTasks:
+        if self._address is None and (self._runs <= IN_PROCESS or (os.cpu_count() or 1) == 1):
+            return map
+        from dask.distributed import Client
+
+        local = {"n_workers": os.cpu_count(), "threads_per_worker": 1, "dashboard_address": None}
+        connect: Any = Client
+        self._client = connect(self._address) if self._address else connect(**local)
+        return self._map_on_dask
+
+    def _map_on_dask(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[Any]:
+        # A few tasks ahead of the one that is awaited: finished blocks do not pile up.
+        ahead = 2 * len(self._client.scheduler_info()["workers"])
+        pending: list[Any] = []
+        for task in tasks:
+            pending.append(self._client.submit(function, task, pure=False))
+            if len(pending) > ahead:
+                yield pending.pop(0).result()
+        for future in pending:
+            yield future.result()
+
+    def __exit__(self, *_: object) -> None:
+        if self._client is not None:
+            self._client.close()
+
+
+# Writing
+
+
+def _write(
+    path: Path,
+    manifest: dict[str, Any],
+    rows: list[Row],
+    axis: np.ndarray,
+    names: list[str],
+    blocks: Iterable[np.ndarray],
+) -> None:
+    entries: list[Entry] = manifest["runs"]
+    root = Group(
+        {
+            "kind": KIND,
+            "study": manifest["study"],
+            "title": manifest["title"],
+            "gap": manifest["gap"],
+            "versions": versions(),
+        }
+    )
+    root.put("iteration", axis, ["iteration"], long_name="iteration", units="1")
+    for name, values in _run_coordinates(entries, rows).items():
+        _put_column(root, name, values)
+    for name, optimal in _references(entries).items():
+        root.put(f"optimum_{name}", optimal, ["run"], long_name=f"optimal {name}", units="nat")
+    rows_per_chunk = max(len(block) for block in _blocks(entries))
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in root.members():
+            archive.writestr(*member(name, content))
+        for name in names:
+            long_name, units = SCALARS[name]
+            content = chunked_array(
+                (len(entries), len(axis)),
+                (rows_per_chunk, len(axis)),
+                ["run", "iteration"],
+                {"long_name": long_name, "units": units, "coordinates": "dataset solver"},
+            )
+            archive.writestr(*member(f"{name}/zarr.json", content))
+        for k, block in enumerate(_rechunk(blocks, rows_per_chunk)):
+            for name, values in zip(names, block, strict=True):
+                archive.writestr(*member(f"{name}/c/{k}/0", values.tobytes()))
+
+
+def _rechunk(blocks: Iterable[np.ndarray], rows: int) -> Iterator[np.ndarray]:
+    """Yield blocks of exactly `rows` runs, the last one padded, as Zarr's regular grid wants."""
+    waiting: np.ndarray | None = None
+    for block in blocks:
+        waiting = block if waiting is None else np.concatenate([waiting, block], axis=1)
+        while waiting.shape[1] >= rows:
+            yield np.ascontiguousarray(waiting[:, :rows])
+            waiting = waiting[:, rows:]
+    if waiting is not None and waiting.shape[1]:
+        padded = np.full((waiting.shape[0], rows, waiting.shape[2]), np.nan)
+        padded[:, : waiting.shape[1]] = waiting
+        yield padded
+
+
+def _put_column(root: Group, name: str, values: list[Any]) -> None:
+    """Store numbers as they are, anything else as codes with the list of what they stand for."""
+    if all(isinstance(value, bool | int | float) for value in values):
+        root.put(name, np.array(values), ["run"], long_name=name.replace("_", " "))
+        return
+    words = [value if isinstance(value, str) else json.dumps(value) for value in values]
+    categories = sorted(set(words))
+    codes = np.array([categories.index(word) for word in words], dtype=np.int32)
+    root.put(name, codes, ["run"], long_name=name.replace("_", " "), categories=categories)
+
+
+def _run_coordinates(entries: list[Entry], rows: list[Row]) -> dict[str, list[Any]]:
+    columns: dict[str, list[Any]] = {
+        "dataset": [entry["dataset"] for entry in entries],
+        "solver": [entry["solver"] for entry in entries],
+        "seed": [entry["seed"] for entry in entries],
+        "tuned": [entry["tuned"] for entry in entries],
+    }
+    for name in (*LABELS[2:], *ATTRIBUTES, "exclusive", "threads"):
+        columns[name] = [row.attrs[name] for row in rows]
+    columns |= spec_coordinates([json.loads(row.attrs["spec"]) for row in rows])
+    columns["spec"] = [row.attrs["spec"] for row in rows]
+    return columns
+
+
+def spec_coordinates(specs: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """Return the fields that a figure may need, and every other field that varies."""
+    flat = [
+        {**{f"data_{k}": v for k, v in spec["data"].items()}, **spec, "solver_id": spec["solver"]}
+        for spec in specs
+    ]
+    always = {"step", "init_scale", "beta", "gamma", "expectation", "model", "solver_id"}
+    skip = {"data", "solver", "seed", "data_dataset"}
+    fields = [
+        name
+        for name in flat[0]
+        if name not in skip
+        and (name in always or len({json.dumps(spec[name]) for spec in flat}) > 1)
+    ]
+    return {name: [spec[name] for spec in flat] for name in fields}
+
+
+def _references(entries: list[Entry]) -> dict[str, np.ndarray]:
+    """Return the optimal values per run; NaN where the study has none."""
+    found: dict[str | None, dict[str, Any]] = {None: {}}
+    for entry in entries:
+        path = entry["optimum"]
+        if path not in found:
+            found[path] = read_optimum(path).attrs
+    return {
+        name: np.array([found[entry["optimum"]].get(name, np.nan) for entry in entries])
+        for name in REFERENCES
+    }

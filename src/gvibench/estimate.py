@@ -1,0 +1,64 @@
+"""What a job will need, from the sizes of its problem: memory, time, disk."""
+
+import math
+
+from gvibench.datasets.catalogue import find
+from gvibench.jobs import RunJob
+from gvibench.solvers import solver_class
+from gvibench.spec import DataSpec, ProblemSpec, RunSpec
+
+__all__ = ["data_memory_mb", "memory_mb", "run_seconds", "runtime_minutes", "sizes"]
+
+UNKNOWN = (10_000, 100)
+"""Rows and columns of a file that nobody has read yet."""
+BASE_MB = 250
+"""An interpreter with its libraries."""
+START_SECONDS = 0.6
+FLOPS = 1.5e10
+"""What one core of an ordinary machine gets out of BLAS."""
+OVERHEAD_SECONDS = 2e-4
+"""Python's share of an iteration."""
+RECORD_SHARE = 0.6
+"""Recording an iterate, as a share of making one."""
+
+
+def sizes(data: DataSpec) -> tuple[int, int]:
+    """Return rows and columns, test rows included."""
+    entry = find(data)
+    n = int(data.options.get("n", 0)) or entry.n or UNKNOWN[0]
+    d = int(data.options.get("d", 0)) or entry.d or UNKNOWN[1]
+    for size in (data.train_size, data.test_size):
+        if isinstance(size, int) and isinstance(data.train_size, int):
+            n = min(n, data.train_size + (data.test_size if isinstance(data.test_size, int) else n))
+    return n, d + int(data.intercept)
+
+
+def data_memory_mb(data: DataSpec) -> int:
+    """Return the memory that preparing the data takes."""
+    n, d = sizes(data)
+    return BASE_MB + math.ceil(3 * 8 * n * d / 1e6)
+
+
+def memory_mb(spec: ProblemSpec) -> int:
+    """Return the memory a run takes: its rows twice while they are loaded, and some matrices."""
+    n, d = sizes(spec.data)
+    width = min(d, n + 2) if d > n else d
+    return BASE_MB + math.ceil((2.2 * 8 * n * d + 12 * 8 * width * width) / 1e6)
+
+
+def run_seconds(spec: RunSpec) -> float:
+    """Return the time one run takes, start-up apart."""
+    n, d = sizes(spec.data)
+    width = min(d, n + 2)
+    evaluations = 40 if solver_class(spec.solver).id == "ng-flow" else 1
+    rows = min(n, spec.batch) if spec.expectation == "stochastic" else n
+    work = evaluations * (2.0 * rows * width**2 + 60 * rows) + 6.0 * width**3
+    step = OVERHEAD_SECONDS * evaluations + work / FLOPS
+    every = spec.record_every if isinstance(spec.record_every, int) else spec.iterations / 200
+    seconds = spec.iterations * step * (1 + RECORD_SHARE / max(every, 1))
+    return min(seconds, 2 * spec.seconds) if spec.seconds else seconds
+
+
+def runtime_minutes(job: RunJob) -> int:
+    """Return a generous limit for the queue of a cluster."""
+    return 5 + math.ceil(5 * len(job.specs) * (run_seconds(job.specs[0]) + START_SECONDS) / 60)

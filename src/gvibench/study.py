@@ -1,0 +1,240 @@
+"""The study configuration: what to run, said once.
+
+The Pydantic models below are the only description of a config file. They check it, their
+docstrings document it, and `gvibench.jobs` expands them into run specs.
+
+Settings may stand at three places, the nearest to the run wins: the study, the data set, the
+solver; and, nearest of all, the solver within a data set.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, create_model
+
+from gvibench.errors import UserError
+from gvibench.spec import DataSpec, Frozen, Name, Option, Positive, RunSpec, Seed, parse
+
+__all__ = [
+    "Config",
+    "DatasetSettings",
+    "LogGrid",
+    "SolverSettings",
+    "Study",
+    "Tuning",
+    "load_config",
+    "read_config",
+]
+
+
+def _is_number(value: Any) -> Any:
+    if isinstance(value, str):
+        try:
+            float(value)
+        except ValueError:
+            return value
+        raise ValueError(f"is text to YAML: write {_yaml_number(value)} with a dot, not {value}")
+    return value
+
+
+def _yaml_number(text: str) -> str:
+    mantissa, _, exponent = text.lower().partition("e")
+    exponent = exponent if exponent[:1] in "+-" else f"+{exponent}"
+    return f"{mantissa}.0e{exponent}" if "." not in mantissa else f"{mantissa}e{exponent}"
+
+
+def _distinct(values: list[Any]) -> list[Any]:
+    for position, value in enumerate(values):
+        if value in values[:position]:
+            raise ValueError(f"names {value} twice")
+    return values
+
+
+Number = Annotated[Positive, BeforeValidator(_is_number)]
+Numbers = Annotated[list[Number], Field(min_length=1), AfterValidator(_distinct)]
+
+
+class LogGrid(Frozen):
+    """Numbers spaced evenly on a logarithmic scale."""
+
+    start: Number
+    """The smallest."""
+    stop: Number
+    """The largest."""
+    count: Annotated[int, Field(ge=2, le=1000)]
+    """How many, both ends included."""
+
+    def values(self) -> list[float]:
+        """Return the numbers, rounded to six digits so that their names stay short."""
+        ratio = self.stop / self.start
+        exponents = [k / (self.count - 1) for k in range(self.count)]
+        return [float(f"{self.start * ratio**exponent:.6g}") for exponent in exponents]
+
+
+Steps = Literal["paper", "tuned"] | Number | Numbers | LogGrid
+Scales = Number | Numbers
+Seeds = (
+    Annotated[int, Field(ge=1)]
+    | Annotated[list[Seed], Field(min_length=1), AfterValidator(_distinct)]
+)
+
+# Every field of a run may be set at every level, except those that say which run it is.
+_ELSEWHERE = {"data", "solver", "solver_options", "step", "init_scale", "seed", "record"}
+
+
+def _optional(model: type[BaseModel], without: set[str]) -> dict[str, Any]:
+    """Return the fields of a model with their constraints, each of them optional."""
+    fields: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        if name not in without:
+            kind: Any = field.annotation
+            for constraint in field.metadata:
+                kind = Annotated[kind, constraint]
+            if field.annotation is float:
+                kind = Annotated[kind, BeforeValidator(_is_number)]
+            fields[name] = (kind | None, None)
+    return fields
+
+
+_RunFields: Any = create_model(
+    "_RunFields", __base__=Frozen, **_optional(RunSpec, without=_ELSEWHERE)
+)
+
+
+class Settings(_RunFields):
+    """What may be set for a whole study, for a data set and for a solver."""
+
+    step: Steps | None = None
+    """A number, a list, a grid, `paper` (the paper's) or `tuned` (by the tuning stage)."""
+    init_scale: Scales | None = None
+    """C0 = init_scale * I: a number or a list. A tuned step brings its own."""
+    record: list[str] | None = None
+    """Further quantities to record."""
+
+
+class SolverSettings(Settings):
+    """A solver in a study; its key is the name under which it appears."""
+
+    solver: Name | None = None
+    """The solver's id, if it is not the key: the same solver may appear with several options."""
+    options: dict[str, Option] = {}
+    """Settings of the solver itself."""
+
+
+_DataFields: Any = create_model(
+    "_DataFields", __base__=Settings, **_optional(DataSpec, without={"dataset", "options"})
+)
+
+
+class DatasetSettings(_DataFields):
+    """A data set in a study; its key is the name under which it appears."""
+
+    dataset: Name | None = None
+    """The name in the catalogue, if it is not the key: a set may appear with several splits."""
+    options: dict[str, Option] = {}
+    """Settings of the data set itself."""
+    solvers: dict[Name, SolverSettings] = {}
+    """What a solver does differently on this data set."""
+
+
+class Tuning(Frozen):
+    """How `step: tuned` finds a step and an initial scale, each solver on its own."""
+
+    steps: LogGrid = LogGrid(start=1e-4, stop=1.0, count=5)
+    """The first grid of steps."""
+    init_scales: Numbers = [0.1, 1.0]
+    """The first grid of initial scales."""
+    rounds: Annotated[int, Field(ge=1, le=10)] = 2
+    """How often the grid is refined around the best point, or moved when that is at an edge."""
+    iterations: Annotated[int, Field(ge=1)] | None = None
+    """Budget of each trial (default: that of the run)."""
+    seeds: Annotated[list[Seed], Field(min_length=1), AfterValidator(_distinct)] = [1000, 1001]
+    """Seeds of the trials; none may be a seed of the study."""
+
+
+def _to_mapping(value: Any) -> Any:
+    """Let a plain list of names stand for a mapping without settings."""
+    if isinstance(value, list) and all(isinstance(name, str) for name in value):
+        return {name: {} for name in _distinct(value)}
+    if isinstance(value, Mapping):
+        return {name: {} if settings is None else settings for name, settings in value.items()}
+    return value
+
+
+Figure = Literal["gap", "test", "time", "sensitivity", "profile"]
+Table = Literal["datasets", "performance"]
+
+
+class Study(Settings):
+    """One study: data sets × solvers × steps × initial scales × seeds."""
+
+    title: str = ""
+    """For people."""
+    datasets: Annotated[
+        dict[Name, DatasetSettings], BeforeValidator(_to_mapping), Field(min_length=1)
+    ]
+    """Names, or names with settings."""
+    solvers: Annotated[
+        dict[Name, SolverSettings], BeforeValidator(_to_mapping), Field(min_length=1)
+    ]
+    """Names, or names with settings."""
+    seeds: Seeds = 5
+    """How many initialisations (0, 1, ...), or which."""
+    vary: dict[str, Annotated[list[Any], Field(min_length=1), AfterValidator(_distinct)]] = {}
+    """Further fields of the run to vary, each with its values: `gamma: [0.5, 1.0]`."""
+    gap: Literal["optimum", "best-seen"] = "optimum"
+    """What gaps of the objective are measured from; `best-seen` is the paper's way."""
+    tuning: Tuning = Tuning()
+    """How `step: tuned` chooses."""
+    exclusive: bool = False
+    """Whether a run may have no other job beside it, for timing."""
+    pack: Annotated[int, Field(ge=1)] = 1
+    """How many seeds run in one job; more than one pays for thousands of tiny runs."""
+    figures: list[Figure] = ["gap", "test", "time", "profile"]
+    """Which figures to draw."""
+    tables: list[Table] = ["datasets", "performance"]
+    """Which tables to write."""
+
+
+class Config(Frozen):
+    """A config file: one study or several."""
+
+    studies: Annotated[dict[Name, Study], Field(min_length=1)]
+    """The studies, by name."""
+    results: str = "results"
+    """Folder for everything a study makes."""
+    dask: str | None = None
+    """Address of a Dask scheduler to aggregate on (default: this machine)."""
+
+
+def load_config(values: Mapping[str, Any], where: str = "config") -> Config:
+    """Check a config that has been read from a file."""
+    return parse(Config, dict(values), where, names=_all_names())
+
+
+def read_config(path: Path) -> Config:
+    """Read and check a config file."""
+    import yaml
+
+    try:
+        values = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise UserError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(values, dict):
+        raise UserError(f"{path} holds no settings")
+    return load_config(values, str(path))
+
+
+def _all_names() -> Iterable[str]:
+    kinds: tuple[type[BaseModel], ...] = (
+        Config,
+        Study,
+        DatasetSettings,
+        SolverSettings,
+        Tuning,
+        LogGrid,
+    )
+    return {name for kind in kinds for name in kind.model_fields}

@@ -1,0 +1,197 @@
+"""The tuning stage: each solver's step and initial scale, on its own, at an equal budget.
+
+A round tries a grid of steps × initial scales with every tuning seed. The next round refines the
+grid around the best point, or moves it when that point is at an edge. After a fixed number of
+rounds the best point is the choice.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gvibench.datasets.prepared import Prepared
+from gvibench.errors import UserError
+from gvibench.files import atomic_path
+from gvibench.run import execute
+from gvibench.spec import RunSpec, parse
+from gvibench.traces import Trace, to_group, trace_from_group
+from gvibench.zarrzip import Group, open_zip, write_zip
+
+__all__ = ["Choice", "choose", "first_grid", "next_grid", "read_choice", "try_grid"]
+
+KIND = "gvibench tuning round"
+TIE = 1e-6
+"""Objectives this close to the best one (relative) count as reached."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Steps and initial scales, both ascending, of which every pair is tried."""
+
+    steps: tuple[float, ...]
+    scales: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Point:
+    """What became of one pair over all tuning seeds."""
+
+    step: float
+    init_scale: float
+    objective: float | None
+    """Mean of the final objectives; nothing if a seed diverged."""
+    effort: float
+    """Mean number of iterations until the best objective of the round was reached."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The chosen pair, and what it cost to find."""
+
+    step: float
+    init_scale: float
+    objective: float
+    trials: int
+    diverged: int
+    iterations: int
+    seconds: float
+
+
+def first_grid(settings: Mapping[str, Any]) -> Grid:
+    """Return the grid of the first round."""
+    start, stop, count = (settings["steps"][key] for key in ("start", "stop", "count"))
+    return Grid(_spaced(start, stop, count), tuple(sorted(settings["init_scales"])))
+
+
+def try_grid(
+    template: Mapping[str, Any], seeds: Sequence[int], grid: Grid, data: Prepared, out: Path
+) -> None:
+    """Run every trial of a grid and write their traces into one file, a group for each."""
+    root = Group({"kind": KIND, "steps": list(grid.steps), "scales": list(grid.scales)})
+    for i, step in enumerate(grid.steps):
+        for j, scale in enumerate(grid.scales):
+            for seed in seeds:
+                values = {**template, "step": step, "init_scale": scale, "seed": seed}
+                spec = parse(RunSpec, values, "tuning")
+                root.groups[f"step-{i}_scale-{j}_seed-{seed}"] = to_group(execute(spec, data))
+    write_zip(out, root)
+
+
+def read_round(path: Path) -> tuple[Grid, list[Trace]]:
+    """Return the grid of a round and the traces of its trials."""
+    with open_zip(path) as root:
+        if root.attrs.get("kind") != KIND:
+            raise UserError(f"{path} is not a tuning round of gvibench")
+        grid = Grid(tuple(root.attrs["steps"]), tuple(root.attrs["scales"]))
+        traces = [trace_from_group(root.group(name), f"{path} {name}") for name in root.names()]
+    return grid, traces
+
+
+def next_grid(path: Path) -> Grid:
+    """Return the grid that follows the round in `path`."""
+    grid, traces = read_round(path)
+    best = best_point(points(traces))
+    if best is None:  # everything diverged: smaller steps from smaller scales
+        return Grid(_around(grid.steps, grid.steps[0]), tuple(0.1 * scale for scale in grid.scales))
+    return Grid(_around(grid.steps, best.step), _around(grid.scales, best.init_scale))
+
+
+def _around(values: tuple[float, ...], best: float) -> tuple[float, ...]:
+    """Refine between the neighbours of the best value, or centre on it if it is at an edge."""
+    count = len(values)
+    if count == 1:
+        return values
+    at = values.index(best)
+    if 0 < at < count - 1:
+        return _spaced(values[at - 1], values[at + 1], count)
+    reach = (values[-1] / values[0]) ** 0.5
+    return _spaced(best / reach, best * reach, count)
+
+
+def _spaced(start: float, stop: float, count: int) -> tuple[float, ...]:
+    # Six digits are plenty for a step, and keep it readable.
+    return tuple(float(f"{value:.6g}") for value in np.geomspace(start, stop, count))
+
+
+def points(traces: Iterable[Trace]) -> list[Point]:
+    """Summarise trials over their seeds."""
+    by_pair: dict[tuple[float, float], list[Trace]] = {}
+    for trace in traces:
+        spec = trace.spec
+        by_pair.setdefault((spec["step"], spec["init_scale"]), []).append(trace)
+    finals = [trace.scalars["objective"][-1] for group in by_pair.values() for trace in group]
+    finished = [value for value in finals if math.isfinite(value)]
+    level = min(finished, default=math.inf)
+    level += TIE * (1.0 + abs(level))
+    return [
+        Point(
+            step,
+            scale,
+            None if any(_diverged(trace) for trace in group) else _mean_final(group),
+            float(np.mean([_iterations_to(trace, level) for trace in group])),
+        )
+        for (step, scale), group in by_pair.items()
+    ]
+
+
+def _diverged(trace: Trace) -> bool:
+    return bool(trace.attrs["status"] == "diverged")
+
+
+def _mean_final(traces: list[Trace]) -> float:
+    return float(np.mean([trace.scalars["objective"][-1] for trace in traces]))
+
+
+def _iterations_to(trace: Trace, level: float) -> float:
+    reached = trace.iteration[trace.scalars["objective"] <= level]
+    return float(reached[0]) if len(reached) else math.inf
+
+
+def best_point(tried: Iterable[Point]) -> Point | None:
+    """Return the point with the lowest objective; among equals the one that got there first."""
+    usable = [point for point in tried if point.objective is not None]
+    if not usable:
+        return None
+    lowest = min(point.objective for point in usable if point.objective is not None)
+    level = lowest + TIE * (1.0 + abs(lowest))
+    equals = [p for p in usable if p.objective is not None and p.objective <= level]
+    return min(equals, key=lambda point: (point.effort, point.step))
+
+
+def choose(rounds: Sequence[Path], out: Path, who: str) -> Choice:
+    """Choose the best point of all rounds and write it, with all points tried, as JSON."""
+    traces = [trace for path in rounds for trace in read_round(path)[1]]
+    tried = points(traces)
+    best = best_point(tried)
+    if best is None or best.objective is None:
+        raise UserError(f"{who}: every step tried diverged: let tuning.steps start lower")
+    choice = Choice(
+        step=best.step,
+        init_scale=best.init_scale,
+        objective=best.objective,
+        trials=len(traces),
+        diverged=sum(map(_diverged, traces)),
+        iterations=sum(int(trace.attrs["iterations_done"]) for trace in traces),
+        seconds=float(sum(trace.scalars["seconds"][-1] for trace in traces)),
+    )
+    table = [
+        {**asdict(point), "effort": point.effort if math.isfinite(point.effort) else None}
+        for point in sorted(tried, key=lambda point: (point.init_scale, point.step))
+    ]
+    with atomic_path(out) as part:
+        part.write_text(json.dumps({**asdict(choice), "points": table}, indent=1) + "\n")
+    return choice
+
+
+def read_choice(path: Path) -> Choice:
+    """Read the file of `choose`."""
+    try:
+        values = json.loads(path.read_text())
+        return Choice(**{name: values[name] for name in Choice.__dataclass_fields__})
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path} is not a choice of the tuning stage ({error})") from error

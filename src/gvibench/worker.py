@@ -1,0 +1,163 @@
+"""What the rules of the workflow call: `python -m gvibench.worker STAGE ...`.
+
+A stage gets the text that defines its job and the files it reads, and writes its output, nothing
+else. It never sees the config.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from gvibench.cli import call
+from gvibench.errors import UserError
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do one job."""
+    parser = argparse.ArgumentParser(prog="gvibench.worker", description=__doc__)
+    stages = parser.add_subparsers(required=True, metavar="STAGE")
+
+    def stage(name: str, command: Any, *files: str) -> argparse.ArgumentParser:
+        added = stages.add_parser(name)
+        added.set_defaults(command=command)
+        for file in files:
+            added.add_argument(f"--{file}", type=Path, required=True)
+        return added
+
+    for name, command, *files in (
+        ("prepare", _prepare, "out"),
+        ("optimum", _optimum, "data", "out"),
+        ("run", _run, "data", "out"),
+        ("tune", _tune, "data", "out"),
+        ("choose", _choose, "out"),
+        ("aggregate", _aggregate, "manifest", "out"),
+        ("table", _table, "aggregate", "out"),
+        ("figure", _figure, "aggregate", "out"),
+        ("summary", _summary, "aggregate", "out"),
+    ):
+        added = stage(name, command, *files)
+        added.add_argument("--job", metavar="JSON", required=True)
+        if name == "run":
+            added.add_argument("--choice", type=Path, nargs="?")
+        if name == "tune":
+            added.add_argument("--previous", type=Path, nargs="?")
+        if name == "choose":
+            added.add_argument("--rounds", type=Path, nargs="+", required=True)
+    return call(parser, arguments)
+
+
+def _job(options: argparse.Namespace) -> dict[str, Any]:
+    try:
+        job = json.loads(options.job)
+    except ValueError as error:
+        raise UserError(f"--job is not JSON: {error}") from error
+    if not isinstance(job, dict):
+        raise UserError("--job is not a mapping")
+    return job
+
+
+def _require_code(job: dict[str, Any], found: str) -> None:
+    """Refuse a job that was planned for other code than this process has loaded."""
+    if job["code_hash"] != found:
+        raise UserError("the code has changed since this job was planned: start snakemake again")
+
+
+def _prepare(options: argparse.Namespace) -> None:
+    from gvibench.datasets import prepare
+    from gvibench.spec import DataSpec, parse
+
+    prepare(parse(DataSpec, _job(options)["spec"], "data"), options.out)
+
+
+def _optimum(options: argparse.Namespace) -> None:
+    from gvibench.datasets.prepared import read_prepared
+    from gvibench.optimum import find_optimum, write_optimum
+    from gvibench.spec import ProblemSpec, parse
+
+    spec = parse(ProblemSpec, _job(options)["spec"], "optimum")
+    optimum = find_optimum(spec, read_prepared(options.data))
+    write_optimum(options.out, optimum)
+    print(optimum.summary())
+
+
+def _run(options: argparse.Namespace) -> None:
+    from gvibench.datasets.prepared import read_prepared
+    from gvibench.run import execute, run_code_hash
+    from gvibench.spec import RunSpec, parse
+    from gvibench.summary import summarise
+    from gvibench.traces import PACKED, group_name, to_group, write_trace
+    from gvibench.zarrzip import Group, write_zip
+
+    job = _job(options)
+    data = read_prepared(options.data)
+    specs = [parse(RunSpec, {**spec, **_chosen(options)}, "run") for spec in job["specs"]]
+    _require_code(job, run_code_hash(specs[0]))
+    packed = Group({"kind": PACKED})
+    for spec in specs:
+        trace = execute(spec, data, exclusive=job["exclusive"])
+        print(summarise(trace))
+        if not job["packed"]:
+            write_trace(options.out, trace)
+            return
+        packed.groups[group_name(spec.seed)] = to_group(trace)
+    write_zip(options.out, packed)
+
+
+def _chosen(options: argparse.Namespace) -> dict[str, float]:
+    if options.choice is None:
+        return {}
+    from gvibench.tuning import read_choice
+
+    choice = read_choice(options.choice)
+    return {"step": choice.step, "init_scale": choice.init_scale}
+
+
+def _tune(options: argparse.Namespace) -> None:
+    from gvibench.datasets.prepared import read_prepared
+    from gvibench.tuning import first_grid, next_grid, try_grid
+
+    job = _job(options)
+    tuning = job["tuning"]
+    grid = first_grid(tuning) if options.previous is None else next_grid(options.previous)
+    try_grid(job["spec"], tuning["seeds"], grid, read_prepared(options.data), options.out)
+
+
+def _choose(options: argparse.Namespace) -> None:
+    from gvibench.tuning import choose
+
+    spec = _job(options)["spec"]
+    who = f"tuning of {spec['solver']} on {spec['data']['dataset']}"
+    print(f"{who}: {choose(options.rounds, options.out, who)}")
+
+
+def _aggregate(options: argparse.Namespace) -> None:
+    from gvibench.aggregate import aggregate
+
+    aggregate(options.manifest, options.out, scheduler=_job(options)["dask"])
+
+
+def _table(options: argparse.Namespace) -> None:
+    from gvibench.tables import write_tables
+
+    write_tables(_job(options), options.aggregate, options.out)
+
+
+def _figure(options: argparse.Namespace) -> None:
+    from gvibench.figures import draw
+
+    draw(_job(options), options.aggregate, options.out)
+
+
+def _summary(options: argparse.Namespace) -> None:
+    from gvibench.report import write_summary
+
+    write_summary(_job(options), options.aggregate, options.out)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
