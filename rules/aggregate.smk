@@ -7,6 +7,7 @@ rule aggregate_runs:
         manifest=lambda wildcards: manifest(wildcards.study),
         traces=lambda wildcards: [job.path for job in PLAN.of_study(wildcards.study)],
         optima=lambda wildcards: optima_of(wildcards.study),
+        choices=lambda wildcards: choices_of(wildcards.study),
     output:
         f"{RESULTS}/{{study}}/aggregate.zarr.zip",
     params:

@@ -4,7 +4,6 @@
 rule write_table:
     input:
         aggregate=f"{RESULTS}/{{study}}/aggregate.zarr.zip",
-        choices=lambda wildcards: choices_of(wildcards.study),
     output:
         multiext(f"{RESULTS}/{{study}}/tables/{{name}}", ".csv", ".md", ".tex"),
     params:

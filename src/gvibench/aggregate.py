@@ -22,6 +22,7 @@ from gvibench.optimum import read_optimum
 from gvibench.provenance import versions
 from gvibench.spec import hash_text
 from gvibench.traces import SCALARS, Trace, trace_from_group
+from gvibench.tuning import Choice, read_choice
 from gvibench.zarrzip import Group, chunked_array, member, open_zip
 
 __all__ = ["KIND", "aggregate", "bad_traces", "read_manifest", "spec_coordinates"]
@@ -107,7 +108,7 @@ def _read(entry: Entry) -> Trace:
     with open_zip(entry["path"]) as root:
         trace = trace_from_group(root if name is None else root.group(name), where)
     spec = trace.spec
-    if entry["tuned"]:
+    if entry["choice"] is not None:
         spec |= {"step": None, "init_scale": None}
     if hash_text(json.dumps(spec, sort_keys=True, separators=(",", ":"))) != entry["spec_hash"]:
         raise UserError(f"{where} is of another run than the config asks for")
@@ -256,13 +257,30 @@ def _run_coordinates(entries: list[Entry], rows: list[Row]) -> dict[str, list[An
         "dataset": [entry["dataset"] for entry in entries],
         "solver": [entry["solver"] for entry in entries],
         "seed": [entry["seed"] for entry in entries],
-        "tuned": [entry["tuned"] for entry in entries],
+        **_tuning_costs(entries),
     }
     for name in (*LABELS[2:], *ATTRIBUTES, "exclusive", "threads"):
         columns[name] = [row.attrs[name] for row in rows]
     columns |= spec_coordinates([json.loads(row.attrs["spec"]) for row in rows])
     columns["spec"] = [row.attrs["spec"] for row in rows]
     return columns
+
+
+def _tuning_costs(entries: list[Entry]) -> dict[str, list[Any]]:
+    """Return what the tuning stage spent on the choice behind each run; nothing is zero."""
+    none = Choice(0.0, 0.0, 0.0, 0, 0, 0, 0.0)
+    found: dict[str | None, Choice] = {None: none}
+    for entry in entries:
+        path = entry["choice"]
+        if path not in found:
+            found[path] = read_choice(Path(path))
+    choices = [found[entry["choice"]] for entry in entries]
+    return {
+        "tuned": [entry["choice"] is not None for entry in entries],
+        "tuning_trials": [choice.trials for choice in choices],
+        "tuning_iterations": [choice.iterations for choice in choices],
+        "tuning_seconds": [choice.seconds for choice in choices],
+    }
 
 
 def spec_coordinates(specs: list[dict[str, Any]]) -> dict[str, list[Any]]:

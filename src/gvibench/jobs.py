@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from gvibench import solvers
+from gvibench import figures, solvers, tables
 from gvibench.datasets.catalogue import complete, find
 from gvibench.errors import UserError
 from gvibench.optimum import optimum_code_hash
@@ -122,7 +122,7 @@ class RunJob:
             "path": self.path,
             "dataset": self.dataset,
             "solver": self.solver,
-            "tuned": self.tuning is not None,
+            "choice": self.tuning.choice if self.tuning else None,
             "code_hash": _run_code_hash(self.specs[0]),
             "optimum": self.optimum.path if self.optimum else None,
         }
@@ -155,15 +155,20 @@ class Plan:
 
     def aggregate_text(self, study: str) -> str:
         """Return the text that defines a study's aggregation, its inputs apart."""
-        return _text(code_hash=code_hash(["gvibench.aggregate"]), dask=self.config.dask, study=study)
+        return _text(
+            code_hash=code_hash(["gvibench.aggregate"]), dask=self.config.dask, study=study
+        )
 
     def table_text(self, study: str, name: str) -> str:
         """Return the text that defines a table."""
-        return _text(code_hash=code_hash(["gvibench.tables"]), table=name, study=study)
+        code = code_hash(["gvibench.tables", tables.MODULES[name]])
+        return _text(code_hash=code, table=name, study=study)
 
     def figure_text(self, study: str, name: str) -> str:
         """Return the text that defines a figure."""
-        return _text(code_hash=code_hash(["gvibench.figures"]), figure=name, study=study)
+        code = code_hash(["gvibench.figures", figures.MODULES[name]])
+        style = self.config.style.model_dump(mode="json")
+        return _text(code_hash=code, figure=name, study=study, style=style)
 
     def summary_text(self, study: str) -> str:
         """Return the text that defines a study's summary."""
@@ -179,9 +184,8 @@ class Plan:
         """Return the text of a study's manifest: every run it consists of."""
         jobs = self.of_study(study)
         runs = [entry for job in jobs for entry in job.entries()]
-        tuned = sorted({job.tuning.choice for job in jobs if job.tuning})
         settings = self.config.studies[study]
-        head = {"study": study, "title": settings.title, "gap": settings.gap, "choices": tuned}
+        head = {"study": study, "title": settings.title, "gap": settings.gap}
         lines = ",\n".join(json.dumps(run, sort_keys=True) for run in runs)
         return f'{json.dumps(head)[:-1]}, "runs": [\n{lines}\n]}}\n'
 

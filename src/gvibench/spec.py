@@ -13,11 +13,14 @@ import json
 import re
 import textwrap
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from gvibench.errors import UserError
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 __all__ = [
     "EXTRA_RECORDS",
@@ -223,13 +226,14 @@ def parse(
 
 def explain(error: ValidationError, known: Iterable[str]) -> str:
     """Say in one sentence what is wrong first: the key, the value, the nearest right name."""
-    first = error.errors(include_url=False)[0]
-    path = ".".join(str(part) for part in first["loc"] if not _is_union_branch(part)) or "the whole"
+    first = _most_telling(error.errors(include_url=False))
+    path = _path(first) or "the whole"
     if first["type"] == "extra_forbidden":
         return f"unknown key '{path}'{suggest(str(first['loc'][-1]), known)}"
     if first["type"] == "missing":
         return f"'{path}' is missing"
     message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    message = message.replace(" after validation", "")
     given = first.get("input")
     if isinstance(given, dict):
         return f"{message} (at {path})"
@@ -237,7 +241,28 @@ def explain(error: ValidationError, known: Iterable[str]) -> str:
     expected = first.get("ctx", {}).get("expected")
     if isinstance(given, str) and expected:
         hint = suggest(given, re.findall(r"'([^']*)'", expected))
-    return f"'{path}' {message}, got {given!r}{hint}"
+    return f"'{path}' {message[0].lower()}{message[1:]}, got {given!r}{hint}"
+
+
+def _most_telling(errors: "list[ErrorDetails]") -> "ErrorDetails":
+    """Return the first error; of a union, where every branch complains, the one that fits best."""
+    path = _path(errors[0])
+    of_union = [error for error in errors if _path(error).startswith(path)]
+
+    def rank(error: "ErrorDetails") -> int:
+        wrong_type = error["type"].endswith(("_type", "_parsing"))
+        given_text = isinstance(error.get("input"), str)
+        if error["type"] in {"value_error", "extra_forbidden"}:
+            return 0
+        if error["type"] == "literal_error":
+            return 1 if given_text else 3
+        return 2 if wrong_type else 1
+
+    return min(of_union, key=rank)
+
+
+def _path(error: "ErrorDetails") -> str:
+    return ".".join(str(part) for part in error["loc"] if not _is_union_branch(part))
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
@@ -255,7 +280,11 @@ def documentation(kind: type[BaseModel]) -> dict[str, str]:
     for owner in reversed(kind.__mro__):
         if not issubclass(owner, BaseModel) or owner is BaseModel:
             continue
-        tree = ast.parse(textwrap.dedent(inspect.getsource(owner))).body[0]
+        try:
+            source = inspect.getsource(owner)
+        except (OSError, TypeError):  # made by a program, not written
+            continue
+        tree = ast.parse(textwrap.dedent(source)).body[0]
         assert isinstance(tree, ast.ClassDef)
         for field, text in itertools.pairwise(tree.body):
             match field, text:
@@ -268,5 +297,6 @@ def documentation(kind: type[BaseModel]) -> dict[str, str]:
 
 
 def _is_union_branch(part: int | str) -> bool:
-    # Pydantic appends the branch of a union it tried, e.g. "constrained-int" or "literal['log']".
-    return isinstance(part, str) and ("-" in part or "[" in part or part in {"int", "float", "str"})
+    # Pydantic adds the branch of a union it tried: "constrained-int", "literal['log']", "LogGrid".
+    branches = {"int", "float", "str", "bool", "LogGrid"}
+    return isinstance(part, str) and ("constrained-" in part or "[" in part or part in branches)

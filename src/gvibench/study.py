@@ -34,7 +34,7 @@ def _is_number(value: Any) -> Any:
             float(value)
         except ValueError:
             return value
-        raise ValueError(f"is text to YAML: write {_yaml_number(value)} with a dot, not {value}")
+        raise ValueError(f"is text to YAML, which wants {_yaml_number(value)} for a number")
     return value
 
 
@@ -51,7 +51,7 @@ def _distinct(values: list[Any]) -> list[Any]:
     return values
 
 
-Number = Annotated[Positive, BeforeValidator(_is_number)]
+Number = Annotated[Positive, BeforeValidator(_is_number, json_schema_input_type=float)]
 Numbers = Annotated[list[Number], Field(min_length=1), AfterValidator(_distinct)]
 
 
@@ -92,7 +92,7 @@ def _optional(model: type[BaseModel], without: set[str]) -> dict[str, Any]:
             for constraint in field.metadata:
                 kind = Annotated[kind, constraint]
             if field.annotation is float:
-                kind = Annotated[kind, BeforeValidator(_is_number)]
+                kind = Annotated[kind, BeforeValidator(_is_number, json_schema_input_type=float)]
             fields[name] = (kind | None, None)
     return fields
 
@@ -172,11 +172,19 @@ class Study(Settings):
     title: str = ""
     """For people."""
     datasets: Annotated[
-        dict[Name, DatasetSettings], BeforeValidator(_to_mapping), Field(min_length=1)
+        dict[Name, DatasetSettings],
+        Field(min_length=1),
+        BeforeValidator(
+            _to_mapping, json_schema_input_type=list[Name] | dict[Name, DatasetSettings | None]
+        ),
     ]
     """Names, or names with settings."""
     solvers: Annotated[
-        dict[Name, SolverSettings], BeforeValidator(_to_mapping), Field(min_length=1)
+        dict[Name, SolverSettings],
+        Field(min_length=1),
+        BeforeValidator(
+            _to_mapping, json_schema_input_type=list[Name] | dict[Name, SolverSettings | None]
+        ),
     ]
     """Names, or names with settings."""
     seeds: Seeds = 5
@@ -197,6 +205,15 @@ class Study(Settings):
     """Which tables to write."""
 
 
+class Style(Frozen):
+    """How figures look; changing it draws them again and runs nothing else."""
+
+    width: Literal["column", "page"] = "page"
+    """As wide as a column of a two-column paper, or as the page."""
+    font_size: Annotated[Number, Field(le=30)] = 8.0
+    """In points."""
+
+
 class Config(Frozen):
     """A config file: one study or several."""
 
@@ -204,6 +221,8 @@ class Config(Frozen):
     """The studies, by name."""
     results: str = "results"
     """Folder for everything a study makes."""
+    style: Style = Style()
+    """How figures look."""
     dask: str | None = None
     """Address of a Dask scheduler to aggregate on (default: this machine)."""
 
