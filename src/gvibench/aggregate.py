@@ -5,7 +5,7 @@ what the config expects. Work is cut into Dask tasks of a hundred traces or more
 output as tasks finish, so that memory does not grow with the study.
 """
 
-import itertools
+import contextlib
 import json
 import os
 import zipfile
@@ -15,20 +15,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numcodecs import Zstd
 
 from gvibench.errors import UserError
 from gvibench.files import atomic_path
 from gvibench.optimum import read_optimum
 from gvibench.provenance import versions
 from gvibench.spec import hash_text
-from gvibench.traces import SCALARS, Trace, trace_from_group
+from gvibench.traces import SCALARS, check_attributes, trace_from_group
 from gvibench.tuning import Choice, read_choice
-from gvibench.zarrzip import Group, chunked_array, member, open_zip
+from gvibench.zarrzip import Group, StoredGroup, chunked_array, member, open_zip
 
-__all__ = ["KIND", "aggregate", "bad_traces", "read_manifest", "spec_coordinates"]
+__all__ = ["KIND", "aggregate", "check", "read_manifest", "spec_coordinates"]
 
 KIND = "gvibench aggregate"
 RUNS_PER_TASK = 100
+COMPRESSION_LEVEL = 1
 IN_PROCESS = 2 * RUNS_PER_TASK
 """Up to this many runs a process of its own costs more than it saves."""
 REFERENCES = ("objective", "neg_elbo", "train_elbo_paper")
@@ -61,87 +63,103 @@ def read_manifest(path: Path) -> dict[str, Any]:
 def aggregate(manifest_path: Path, out: Path, *, scheduler: str | None = None) -> None:
     """Read every trace of a study and write one dataset; bad traces are named, all of them."""
     manifest = read_manifest(manifest_path)
-    entries: list[Entry] = manifest["runs"]
-    blocks = _blocks(entries)
-    with _runner(len(entries), scheduler) as run_tasks:
-        rows: list[Row] = []
-        bad: list[str] = []
-        for found, wrong in run_tasks(_look, blocks):
-            rows += found
-            bad += wrong
-        if bad:
-            raise UserError(_name_bad(bad))
+    blocks = _batched(manifest["runs"])
+    with _runner(len(manifest["runs"]), scheduler) as run_tasks:
+        rows = _gather(run_tasks(_look, blocks))
         axis = np.unique(np.concatenate([row.iteration for row in rows]))
         names = [name for name in SCALARS if any(name in row.names for row in rows)]
-        tasks = [(block, axis, names) for block in blocks]
+        tasks = [(block, axis, names, RUNS_PER_TASK) for block in blocks]
         with atomic_path(out) as part:
             _write(part, manifest, rows, axis, names, run_tasks(_load, tasks))
 
 
-def bad_traces(manifest_path: Path) -> list[str]:
-    """Return one sentence, beginning with the path, for every bad trace of a study."""
+def _batched(entries: list[Entry]) -> list[list[Entry]]:
+    return [entries[k : k + RUNS_PER_TASK] for k in range(0, len(entries), RUNS_PER_TASK)]
+
+
+def _gather(results: Iterable[tuple[list[Row], list[str]]]) -> list[Row]:
+    rows: list[Row] = []
     bad: list[str] = []
-    for block in _blocks(read_manifest(manifest_path)["runs"]):
-        bad += _look(block)[1]
+    for found, wrong in results:
+        rows += found
+        bad += wrong
+    _refuse(bad)
+    return rows
+
+
+def _refuse(bad: Sequence[str]) -> None:
+    if bad:
+        listed = "; ".join(bad[:20]) + (f"; and {len(bad) - 20} more" if len(bad) > 20 else "")
+        count = "1 trace is bad" if len(bad) == 1 else f"{len(bad)} traces are bad"
+        raise UserError(
+            f"{count}: {listed}. 'gvibench repair' removes them, then start snakemake again"
+        )
+
+
+def check(entries: list[Entry]) -> dict[str, str]:
+    """Return the bad trace files among the given runs and what is wrong with each."""
+    bad: dict[str, str] = {}
+    for entry in entries:
+        try:
+            with _opened(entry) as (group, where):
+                trace_from_group(group, where)
+        except UserError as error:
+            bad.setdefault(entry["path"], str(error))
     return bad
-
-
-def _name_bad(bad: Sequence[str]) -> str:
-    listed = "; ".join(bad[:20]) + (f"; and {len(bad) - 20} more" if len(bad) > 20 else "")
-    count = "1 trace is bad" if len(bad) == 1 else f"{len(bad)} traces are bad"
-    return f"{count}: {listed}. 'gvibench repair' removes them, then start snakemake again"
-
-
-def _blocks(entries: list[Entry]) -> list[list[Entry]]:
-    """Cut the runs into tasks of about equal size."""
-    count = max(1, len(entries) // RUNS_PER_TASK)
-    edges = np.linspace(0, len(entries), count + 1).astype(int)
-    return [entries[a:b] for a, b in itertools.pairwise(edges)]
 
 
 # Tasks: plain functions of plain data, so that they run in any process or on a cluster.
 
 
-def _read(entry: Entry) -> Trace:
+@contextlib.contextmanager
+def _opened(entry: Entry) -> Iterator[tuple[StoredGroup, str]]:
+    """Open the trace of an entry and compare its hashes with those the config expects."""
     name = entry["group"]
     where = entry["path"] if name is None else f"{entry['path']} {name}"
     with open_zip(entry["path"]) as root:
-        trace = trace_from_group(root if name is None else root.group(name), where)
-    spec = trace.spec
-    if entry["choice"] is not None:
-        spec |= {"step": None, "init_scale": None}
-    if hash_text(json.dumps(spec, sort_keys=True, separators=(",", ":"))) != entry["spec_hash"]:
-        raise UserError(f"{where} is of another run than the config asks for")
-    if trace.attrs["code_hash"] != entry["code_hash"]:
-        raise UserError(f"{where} was made by other code than there is now")
-    return trace
+        group = root if name is None else root.group(name)
+        attrs = check_attributes(group, where)
+        spec = json.loads(attrs["spec"])
+        if entry["choice"] is not None:
+            spec |= {"step": None, "init_scale": None}
+        if hash_text(json.dumps(spec, sort_keys=True, separators=(",", ":"))) != entry["spec_hash"]:
+            raise UserError(f"{where} is of another run than the config asks for")
+        if attrs["code_hash"] != entry["code_hash"]:
+            raise UserError(f"{where} was made by other code than there is now")
+        yield group, where
 
 
 def _look(entries: list[Entry]) -> tuple[list[Row], list[str]]:
-    """Check the traces; return what is needed to lay out the dataset, and what is wrong."""
+    """Return what is needed to lay out the dataset, and what is wrong at first sight."""
     rows: list[Row] = []
     bad: list[str] = []
     for entry in entries:
         try:
-            trace = _read(entry)
+            with _opened(entry) as (group, _):
+                rows.append(Row(group.read("iteration"), tuple(group.names()), group.attrs))
         except UserError as error:
             bad.append(str(error))
-        else:
-            rows.append(Row(trace.iteration, tuple(trace.scalars), trace.attrs))
     return rows, bad
 
 
-def _load(task: tuple[list[Entry], np.ndarray, list[str]]) -> np.ndarray:
-    """Return the curves of a block of runs on the common axis: (name, run, iteration)."""
-    entries, axis, names = task
-    block = np.full((len(names), len(entries), len(axis)), np.nan)
+def _load(task: tuple[list[Entry], np.ndarray, list[str], int]) -> tuple[list[bytes], list[str]]:
+    """Read traces in full; return a compressed chunk for every name, and what is wrong."""
+    entries, axis, names, chunk_rows = task
+    block = np.full((len(names), chunk_rows, len(axis)), np.nan)
+    bad: list[str] = []
     for k, entry in enumerate(entries):
-        trace = _read(entry)
+        try:
+            with _opened(entry) as (group, where):
+                trace = trace_from_group(group, where)
+        except UserError as error:
+            bad.append(str(error))
+            continue
         at = np.searchsorted(axis, trace.iteration)
         for j, name in enumerate(names):
             if name in trace.scalars:
                 block[j, k, at] = trace.scalars[name]
-    return block
+    zstd = Zstd(level=COMPRESSION_LEVEL)
+    return [zstd.encode(values) for values in block], bad
 
 
 # Running tasks
@@ -192,7 +210,7 @@ def _write(
     rows: list[Row],
     axis: np.ndarray,
     names: list[str],
-    blocks: Iterable[np.ndarray],
+    blocks: Iterable[tuple[list[bytes], list[str]]],
 ) -> None:
     entries: list[Entry] = manifest["runs"]
     root = Group(
@@ -209,36 +227,25 @@ def _write(
         _put_column(root, name, values)
     for name, optimal in _references(entries).items():
         root.put(f"optimum_{name}", optimal, ["run"], long_name=f"optimal {name}", units="nat")
-    rows_per_chunk = max(len(block) for block in _blocks(entries))
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(path, "w") as archive:
         for name, content in root.members():
             archive.writestr(*member(name, content))
         for name in names:
             long_name, units = SCALARS[name]
             content = chunked_array(
                 (len(entries), len(axis)),
-                (rows_per_chunk, len(axis)),
+                (RUNS_PER_TASK, len(axis)),
                 ["run", "iteration"],
-                {"long_name": long_name, "units": units, "coordinates": "dataset solver"},
+                {"name": "zstd", "configuration": {"level": COMPRESSION_LEVEL, "checksum": False}},
+                {"long_name": long_name, "units": units},
             )
             archive.writestr(*member(f"{name}/zarr.json", content))
-        for k, block in enumerate(_rechunk(blocks, rows_per_chunk)):
-            for name, values in zip(names, block, strict=True):
-                archive.writestr(*member(f"{name}/c/{k}/0", values.tobytes()))
-
-
-def _rechunk(blocks: Iterable[np.ndarray], rows: int) -> Iterator[np.ndarray]:
-    """Yield blocks of exactly `rows` runs, the last one padded, as Zarr's regular grid wants."""
-    waiting: np.ndarray | None = None
-    for block in blocks:
-        waiting = block if waiting is None else np.concatenate([waiting, block], axis=1)
-        while waiting.shape[1] >= rows:
-            yield np.ascontiguousarray(waiting[:, :rows])
-            waiting = waiting[:, rows:]
-    if waiting is not None and waiting.shape[1]:
-        padded = np.full((waiting.shape[0], rows, waiting.shape[2]), np.nan)
-        padded[:, : waiting.shape[1]] = waiting
-        yield padded
+        bad: list[str] = []
+        for k, (chunks, wrong) in enumerate(blocks):
+            bad += wrong
+            for name, chunk in zip(names, chunks, strict=True):
+                archive.writestr(*member(f"{name}/c/{k}/0", chunk, compress=False))
+    _refuse(bad)
 
 
 def _put_column(root: Group, name: str, values: list[Any]) -> None:

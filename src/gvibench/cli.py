@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from gvibench.datasets.prepared import Prepared
+    from gvibench.jobs import Plan
     from gvibench.spec import DataSpec, ProblemSpec
 
 __all__ = ["call", "main"]
@@ -76,6 +77,20 @@ def _parser() -> argparse.ArgumentParser:
     show = commands.add_parser("show", help="summarise a trace for a person")
     show.set_defaults(command=_show)
     show.add_argument("trace", type=Path)
+
+    plan = commands.add_parser("plan", help="estimate what a study will cost, without running it")
+    plan.set_defaults(command=_plan)
+    plan.add_argument("config", type=Path, nargs="?", default=Path("config/config.yaml"))
+
+    repair = commands.add_parser("repair", help="remove damaged or outdated traces of a study")
+    repair.set_defaults(command=_repair)
+    repair.add_argument("config", type=Path, nargs="?", default=Path("config/config.yaml"))
+
+    clean = commands.add_parser("clean", help="remove results that the config no longer names")
+    clean.set_defaults(command=_clean)
+    clean.add_argument("config", type=Path, nargs="?", default=Path("config/config.yaml"))
+    clean.add_argument("--orphans", action="store_true", required=True)
+    clean.add_argument("--dry-run", action="store_true", help="list them only")
 
     datasets = commands.add_parser("datasets", help="list the data sets")
     datasets.set_defaults(command=_datasets)
@@ -252,6 +267,52 @@ def _show(options: argparse.Namespace) -> None:
     from gvibench.traces import read_trace
 
     print(describe(read_trace(options.trace)))
+
+
+def _planned(options: argparse.Namespace) -> "Plan":
+    from gvibench.jobs import expand
+    from gvibench.study import read_config
+
+    return expand(read_config(options.config))
+
+
+def _plan(options: argparse.Namespace) -> None:
+    from gvibench.upkeep import estimate_cost
+
+    cost = estimate_cost(_planned(options))
+    cores = os.cpu_count() or 1
+    counts = ", ".join(f"{count} {kind}" for kind, count in cost.jobs.items() if count)
+    print(f"{cost.jobs.total()} jobs: {counts}")
+    print(f"about {_duration(cost.wall_seconds(cores))} on {cores} cores")
+    print(f"up to {cost.peak_mb} MB of memory per job, {cost.disk_mb:.0f} MB of disk")
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _repair(options: argparse.Namespace) -> None:
+    from gvibench.upkeep import bad_files
+
+    bad = bad_files(_planned(options))
+    for path, sentence in bad.items():
+        Path(path).unlink()
+        print(f"removed {path}: {sentence}")
+    print(f"{len(bad)} bad traces removed" if bad else "all traces that exist are good")
+
+
+def _clean(options: argparse.Namespace) -> None:
+    from gvibench.upkeep import orphans
+
+    found = orphans(_planned(options))
+    for path in found:
+        if not options.dry_run:
+            path.unlink()
+        print(path)
+    verb = "would be removed" if options.dry_run else "removed"
+    print(f"{len(found)} files {verb}")
 
 
 def _datasets(options: argparse.Namespace) -> None:

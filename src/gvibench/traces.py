@@ -14,6 +14,7 @@ __all__ = [
     "PACKED",
     "SCALARS",
     "Trace",
+    "check_attributes",
     "group_name",
     "read_trace",
     "to_group",
@@ -134,8 +135,8 @@ def read_trace(path: str | os.PathLike[str]) -> Trace:
         return trace_from_group(group, str(path))
 
 
-def trace_from_group(group: StoredGroup, where: str) -> Trace:
-    """Read and check the trace in a Zarr group; `where` names it in messages."""
+def check_attributes(group: StoredGroup, where: str) -> dict[str, Any]:
+    """Return the attributes of the trace in a Zarr group if it is one; `where` names it."""
     attrs = group.attrs
     if attrs.get("kind") != KIND:
         raise UserError(f"{where} is not a trace of gvibench")
@@ -145,6 +146,12 @@ def trace_from_group(group: StoredGroup, where: str) -> Trace:
         )
     if missing := [name for name in REQUIRED_ATTRIBUTES if name not in attrs]:
         raise UserError(f"{where} lacks the attribute '{missing[0]}'")
+    return attrs
+
+
+def trace_from_group(group: StoredGroup, where: str) -> Trace:
+    """Read and check the trace in a Zarr group; `where` names it in messages."""
+    attrs = check_attributes(group, where)
     arrays = group.read_all()
     if missing := [name for name in ("iteration", *ALWAYS) if name not in arrays]:
         raise UserError(f"{where} lacks the variable '{missing[0]}'")

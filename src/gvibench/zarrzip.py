@@ -84,21 +84,29 @@ def write_zip(path: str | os.PathLike[str], root: Group) -> None:
             raise UserError(f"cannot write {path}: {error.strerror}") from error
 
 
-def member(name: str, content: bytes) -> tuple[zipfile.ZipInfo, bytes, int, int]:
+def member(
+    name: str, content: bytes, *, compress: bool = True
+) -> tuple[zipfile.ZipInfo, bytes, int, int]:
     """Return the arguments of `ZipFile.writestr` for a member."""
     info = zipfile.ZipInfo(name, DATE)
     info.external_attr = 0o644 << 16
-    return info, content, zipfile.ZIP_DEFLATED, COMPRESSION_LEVEL
+    method = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
+    return info, content, method, COMPRESSION_LEVEL
 
 
 def chunked_array(
-    shape: Sequence[int], chunk: Sequence[int], dims: Sequence[str], attrs: dict[str, Any]
+    shape: Sequence[int],
+    chunk: Sequence[int],
+    dims: Sequence[str],
+    codec: dict[str, Any],
+    attrs: dict[str, Any],
 ) -> bytes:
-    """Return the metadata of a float64 array in several chunks, which the caller writes."""
+    """Return the metadata of a float64 array whose chunks the caller compresses and writes."""
     metadata = _array_metadata(np.empty((0,) * len(shape)), dims, attrs)
     metadata["shape"] = list(shape)
     metadata["chunk_grid"]["configuration"]["chunk_shape"] = list(chunk)
     metadata["fill_value"] = "NaN"
+    metadata["codecs"] = [*CODECS, codec]
     return _to_json(metadata)
 
 
@@ -183,8 +191,22 @@ class StoredGroup:
 
     def read(self, name: str) -> np.ndarray:
         """Return an array; it cannot be written to."""
+        return self._array(name, self._metadata(name))
+
+    def read_all(self) -> dict[str, np.ndarray]:
+        """Return all arrays directly in this group, by name."""
+        described = {name: self._metadata(name) for name in self.names()}
+        return {
+            name: self._array(name, metadata)
+            for name, metadata in described.items()
+            if metadata.get("node_type") == "array"
+        }
+
+    def _metadata(self, name: str) -> dict[str, Any]:
+        return _from_json(_read_member(self._archive, f"{self._prefix}{name}/zarr.json"))
+
+    def _array(self, name: str, metadata: dict[str, Any]) -> np.ndarray:
         node = f"{self._prefix}{name}"
-        metadata = _from_json(_read_member(self._archive, f"{node}/zarr.json"))
         shape, dtype = _layout(metadata, node)
         if math.prod(shape) == 0:
             return np.empty(shape, dtype)
@@ -192,14 +214,6 @@ class StoredGroup:
         if len(content) != math.prod(shape) * dtype.itemsize:
             raise _Malformed(f"'{node}' has another size than its metadata say")
         return np.frombuffer(content, dtype).reshape(shape)
-
-    def read_all(self) -> dict[str, np.ndarray]:
-        """Return all arrays directly in this group, by name."""
-        return {name: self.read(name) for name in self.names() if self._is_array(name)}
-
-    def _is_array(self, name: str) -> bool:
-        content = _read_member(self._archive, f"{self._prefix}{name}/zarr.json")
-        return _from_json(content).get("node_type") == "array"
 
 
 def _array_metadata(

@@ -1,1 +1,106 @@
-"""To come."""
+"""Final objective gap against the step: how much a solver depends on its step."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from gvibench.analysis import Configuration, configurations, final, gap, unique
+from gvibench.figures.panels import (
+    FLOOR,
+    Panels,
+    looks_of,
+    positive_log,
+    reference_name,
+    seeds_note,
+)
+from gvibench.figures.style import Look
+
+__all__ = ["plot"]
+
+SCALES: tuple[dict[str, Any], ...] = (
+    {"linestyle": "-", "fillstyle": "full"},
+    {"linestyle": (0, (4, 1.5)), "fillstyle": "none"},
+    {"linestyle": (0, (1, 1.2)), "fillstyle": "left"},
+    {"linestyle": (0, (5, 1.2, 1, 1.2)), "fillstyle": "top"},
+)
+"""How initial scales are drawn, in ascending order."""
+TOP = 0.97
+"""Where crosses of diverged runs stand, as a share of the panel's height."""
+
+
+def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Configuration]]:
+    """Draw one panel per data set, a colour per solver, a line style per initial scale.
+
+    A cross marks a step at which at least one seed diverged.
+    """
+    every = configurations(dataset)
+    chosen = looks_of(every)
+    finals = final(gap(dataset, "objective").values)
+    scales = sorted(unique(one.init_scale for one in every))
+    # Tuned scales differ from solver to solver: there is no line to style.
+    styled = len(scales) <= len(SCALES) and not any(one.tuned for one in every)
+    names = unique(one.panel for one in every)
+    panels = Panels(names, style)
+    for name in names:
+        axes = panels.axes(name)
+        here = [one for one in every if one.panel == name]
+        for line, scale in unique((one.line, one.init_scale) for one in here):
+            members = [one for one in here if (one.line, one.init_scale) == (line, scale)]
+            members.sort(key=lambda one: one.step)
+            how = SCALES[scales.index(scale)] if styled else {}
+            _draw_steps(axes, members, finals, chosen[line], how)
+        positive_log(axes)
+        axes.set_xscale("log")
+    panels.label("step", f"final objective gap to the {reference_name(dataset)} [nat]")
+    handles = [
+        _entry(label=line, color=look.color, marker=look.marker) for line, look in chosen.items()
+    ]
+    if styled and len(scales) > 1:
+        handles += [
+            _entry(label=f"$C_0$ = {scale:g}", color="0.35", marker="o", **how)
+            for scale, how in zip(scales, SCALES, strict=False)
+        ]
+    if any(one.diverged for one in every):
+        handles.append(_entry(label="a seed diverged", color="0.35", marker="x", linestyle=""))
+    panels.legend(handles, seeds_note(dataset))
+    return panels.figure, every
+
+
+def _draw_steps(
+    axes: Axes,
+    members: Sequence[Configuration],
+    finals: np.ndarray,
+    look: Look,
+    how: dict[str, Any],
+) -> None:
+    usable = [one for one in members if len(one.completed)]
+    if usable:
+        steps = [one.step for one in usable]
+        mean, low, high = (
+            np.maximum([reduce(finals[one.completed]) for one in usable], FLOOR)
+            for reduce in (np.mean, np.min, np.max)
+        )
+        axes.fill_between(steps, low, high, color=look.color, alpha=0.15, linewidth=0)
+        axes.plot(steps, mean, color=look.color, marker=look.marker, **how)
+        if len(usable) == 1:  # a band of no width shows nothing
+            axes.vlines(steps, low, high, color=look.color, linewidth=1.0)
+    failed = [one.step for one in members if one.diverged]
+    # Crosses are placed by the panel's height and must not stretch the axis of the gaps.
+    axes.plot(
+        failed,
+        [TOP] * len(failed),
+        transform=axes.get_xaxis_transform(),
+        color=look.color,
+        marker="x",
+        linestyle="",
+        gid="diverged",
+    )
+
+
+def _entry(**how: Any) -> Line2D:
+    return Line2D([], [], **how)

@@ -1,0 +1,109 @@
+"""Time and memory of aggregating many traces, beside plain zarr and xarray on the same files.
+
+python benchmarks/aggregation.py [TRACES] [POINTS]
+"""
+
+import json
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+import zarr
+from zarr.storage import ZipStore
+
+from gvibench.aggregate import aggregate
+from gvibench.spec import DataSpec, RunSpec
+from gvibench.traces import SCALARS, Trace, write_trace
+
+
+def make(folder: Path, count: int, points: int) -> Path:
+    rng = np.random.default_rng(0)
+    names = list(SCALARS)[:8]
+    entries = []
+    for seed in range(count):
+        spec = RunSpec(data=DataSpec(dataset="x"), beta=1.0, solver="vn", step=0.1, seed=seed)
+        attrs = {
+            "spec": spec.canonical(),
+            "spec_hash": spec.spec_hash,
+            "code_hash": "0",
+            "status": "completed",
+            "reason": "done",
+            "iterations_done": points - 1,
+            "step_used": 0.1,
+            "solver_form": "dense",
+            "device": "cpu",
+            "dtype": "float64",
+            "threads": 1,
+            "exclusive": False,
+            "versions": {},
+            "host": "here",
+            "wall_seconds": 1.0,
+            "cpu_seconds": 1.0,
+            "warmup_seconds": 0.0,
+        }
+        curves = {name: rng.standard_normal(points) for name in names}
+        path = folder / f"{seed}.zarr.zip"
+        snapshot = np.arange(32)
+        mean = rng.standard_normal((32, 50))
+        write_trace(path, Trace(np.arange(points), curves, attrs, snapshot, mean))
+        entries.append(
+            {
+                "path": str(path),
+                "group": None,
+                "dataset": "x",
+                "solver": "vn",
+                "seed": seed,
+                "choice": None,
+                "spec_hash": spec.spec_hash,
+                "code_hash": "0",
+                "optimum": None,
+            }
+        )
+    manifest = folder / "manifest.json"
+    manifest.write_text(json.dumps({"study": "b", "title": "", "gap": "optimum", "runs": entries}))
+    return manifest
+
+
+def seconds(function) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def read_with_zarr(path: Path) -> None:
+    with ZipStore(path, mode="r") as store:
+        group = zarr.open_group(store, mode="r")
+        for name in list(SCALARS)[:8]:
+            group[name][:]
+
+
+def main(count: int = 5000, points: int = 2000) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        manifest = make(folder, count, points)
+        ours = seconds(lambda: aggregate(manifest, folder / "out.zarr.zip"))
+        sample = [folder / f"{k}.zarr.zip" for k in range(min(100, count))]
+        plain = seconds(lambda: [read_with_zarr(path) for path in sample]) / len(sample)
+
+        def read_with_xarray() -> None:
+            for path in sample:
+                with xr.open_zarr(f"zip::{path}", consolidated=False) as dataset:
+                    dataset[list(SCALARS)[:8]].load()
+
+        theirs = seconds(read_with_xarray) / len(sample)
+        size = (folder / "out.zarr.zip").stat().st_size / 1e6
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(f"{count} traces of {points} points: {ours:.1f} s, {1e3 * ours / count:.2f} ms a trace")
+    print(f"peak memory: {own:.0f} MB here, {children:.0f} MB in the largest worker")
+    print(
+        f"output {size:.0f} MB; zarr reads {1e3 * plain:.1f} ms a trace, xarray {1e3 * theirs:.1f}"
+    )
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

@@ -1,0 +1,212 @@
+"""What the figures share: a grid of panels, axes for gaps and iterations, bands and a legend."""
+
+import math
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib import rcParams
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from gvibench.analysis import Band, Configuration, solver_title, unique
+from gvibench.figures.style import WIDTHS, Look, looks
+
+__all__ = [
+    "FLOOR",
+    "Panels",
+    "best_note",
+    "draw_band",
+    "handle",
+    "log_gaps",
+    "looks_of",
+    "positive_log",
+    "reference_name",
+    "scale_iterations",
+    "seeds_note",
+]
+
+FLOOR = 1e-12
+"""A logarithmic axis has no zero: gaps below this are drawn at it."""
+MOST_COLUMNS = {"column": 2, "page": 4}
+WIDE_RANGE = 100
+"""From this many iterations on the axis is logarithmic."""
+POINTS_PER_INCH = 72
+
+
+class Panels:
+    """A figure with a panel per name, each of one or more rows of axes."""
+
+    def __init__(self, names: Sequence[str], style: Mapping[str, Any], rows: int = 1) -> None:
+        most = MOST_COLUMNS[style["width"]]
+        blocks = math.ceil(len(names) / most)
+        self._columns = math.ceil(len(names) / blocks)
+        self._height = blocks * rows
+        width = WIDTHS[style["width"]]
+        self._panel_height = min(max(0.72 * width / self._columns, 1.15), 2.3)
+        self._side = ""
+        self.figure = Figure(figsize=(width, 1.0), layout="constrained")
+        pads = {"w_pad": 0.03, "h_pad": 0.03, "wspace": 0.02, "hspace": 0.03}
+        self.figure.get_layout_engine().set(**pads)  # type: ignore[union-attr]
+        grid = self.figure.subplots(self._height, self._columns, squeeze=False)
+        self._of_panel: dict[str, list[Axes]] = {}
+        for place, name in enumerate(names):
+            block, column = divmod(place, self._columns)
+            self._of_panel[name] = [grid[block * rows + row, column] for row in range(rows)]
+            self._of_panel[name][0].set_title(self._wrap(name))
+        used = {axes for of_panel in self._of_panel.values() for axes in of_panel}
+        for axes in grid.flat:
+            if axes not in used:
+                axes.remove()
+
+    def axes(self, name: str, row: int = 0) -> Axes:
+        """Return the axes of a panel."""
+        return self._of_panel[name][row]
+
+    def note_diverged(self, name: str, shown: Iterable[Configuration]) -> None:
+        """Say below a panel's title which lines stand for fewer seeds because some diverged."""
+        words = [
+            f"{one.line} {one.diverged}/{len(one.runs)}"
+            for one in shown
+            if one.panel == name and one.diverged
+        ]
+        if not words:
+            return
+        size = 0.75 * rcParams["font.size"]
+        text = self._wrap("diverged: " + ", ".join(words), size)
+        axes = self._of_panel[name][0]
+        above = 1.25 * size * (text.count("\n") + 1)
+        axes.set_title(axes.get_title(), pad=rcParams["axes.titlepad"] + above)
+        axes.annotate(
+            text,
+            (0.5, 1.0),
+            (0.0, 2.0),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            horizontalalignment="center",
+            verticalalignment="bottom",
+            fontsize=size,
+            color="0.35",
+        )
+
+    def label(self, x: str, y: str | Sequence[str]) -> None:
+        """Name the axes: x below every column, y beside the figure or beside every row."""
+        for name, of_panel in self._of_panel.items():
+            place = list(self._of_panel).index(name)
+            if place + self._columns >= len(self._of_panel):
+                of_panel[-1].set_xlabel(x)
+            if not isinstance(y, str) and place % self._columns == 0:
+                for axes, text in zip(of_panel, y, strict=True):
+                    axes.set_ylabel(text)
+        self._side = y if isinstance(y, str) else ""
+
+    def legend(self, handles: Sequence[Artist], notes: Iterable[str] = ()) -> None:
+        """Put a legend below the panels, in as many columns as fit, and settle the height.
+
+        Notes stand above the entries.
+        """
+        width = self.figure.get_figwidth()
+        for columns in range(len(handles), 0, -1):
+            legend = self.figure.legend(
+                handles=list(handles),
+                loc="outside lower center",
+                ncols=columns,
+                frameon=False,
+                handlelength=2.4,
+                columnspacing=1.2,
+                borderaxespad=0.2,
+            )
+            if legend.get_window_extent().width <= 0.98 * width * self.figure.dpi or columns == 1:
+                break
+            legend.remove()
+        if notes := list(notes):
+            size = rcParams["legend.fontsize"]
+            text = _fill("; ".join(notes), 0.95 * width, size)
+            legend.set_title(text, prop={"size": size})
+            legend.get_title().set_multialignment("center")
+        below = legend.get_window_extent().height / self.figure.dpi
+        line = rcParams["font.size"] / POINTS_PER_INCH
+        titles = max(axes[0].get_title().count("\n") for axes in self._of_panel.values())
+        above = self._height * (self._panel_height + titles * line) + 3.5 * line
+        self.figure.set_figheight(above + below)
+        if self._side:
+            centre = 1 - 0.5 * (above - 2.5 * line) / (above + below)
+            label = self.figure.supylabel(_fill(self._side, above - 2.5 * line), y=centre)
+            label.set_multialignment("center")
+
+    def _wrap(self, text: str, size: float | None = None) -> str:
+        return _fill(text, 0.9 * self.figure.get_figwidth() / self._columns, size)
+
+
+def _fill(text: str, width: float, size: float | None = None) -> str:
+    """Break text into lines that fit a width in inches, by the width of a usual letter."""
+    letter = 0.53 * (size or rcParams["font.size"]) / POINTS_PER_INCH
+    return textwrap.fill(text, max(int(width / letter), 8))
+
+
+def looks_of(drawn: Iterable[Configuration]) -> dict[str, Look]:
+    """Return how each line is drawn, in the order of the study."""
+    labels = {
+        one.line: one.solver if one.line == solver_title(one.solver, one.solver_id) else one.line
+        for one in drawn
+    }
+    chosen = looks(labels.values())
+    return {line: chosen[label] for line, label in labels.items()}
+
+
+def handle(line: str, look: Look, *, marker: bool = False) -> Line2D:
+    """Return a legend's entry."""
+    symbol = look.marker if marker else ""
+    return Line2D([], [], color=look.color, linestyle=look.dash, marker=symbol, label=line)
+
+
+def draw_band(axes: Axes, band: Band, look: Look, line: str) -> None:
+    """Draw the mean as a line and from minimum to maximum as a band."""
+    if len(band.at):
+        axes.fill_between(band.at, band.low, band.high, color=look.color, alpha=0.18, linewidth=0)
+        axes.plot(band.at, band.mean, color=look.color, linestyle=look.dash, label=line)
+
+
+def log_gaps(band: Band, floor: float = FLOOR) -> Band:
+    """Return the band as a logarithmic axis can show it."""
+    return Band(band.at, *(np.maximum(part, floor) for part in (band.mean, band.low, band.high)))
+
+
+def positive_log(axes: Axes) -> None:
+    """Make y logarithmic, also when there is little or nothing to show."""
+    axes.set_yscale("log")
+    if not any(len(np.asarray(line.get_ydata())) for line in axes.get_lines()):
+        axes.text(0.5, 0.5, "nothing to show", transform=axes.transAxes, ha="center", color="0.35")
+
+
+def scale_iterations(axes: Axes) -> None:
+    """Make x logarithmic, with a place for zero, if there are many iterations."""
+    _, last = axes.get_xlim()
+    if last >= WIDE_RANGE:
+        axes.set_xscale("symlog", linthresh=1, linscale=0.4)
+    axes.set_xlim(left=0)
+
+
+def reference_name(dataset: xr.Dataset) -> str:
+    """Say what the gaps of the objective are measured from."""
+    known = np.isfinite(dataset["optimum_objective"].values)
+    if dataset.attrs["gap"] != "optimum" or not known.any():
+        return "best seen"
+    return "optimum" if known.all() else "optimum or best seen"
+
+
+def best_note(every: Sequence[Configuration], shown: Sequence[Configuration]) -> list[str]:
+    """Say so if a line stands for the best of several steps and initial scales."""
+    if len(shown) < len(every):
+        return ["each solver at its best step and initial scale"]
+    return []
+
+
+def seeds_note(dataset: xr.Dataset) -> list[str]:
+    """Say what line and band mean if there are several seeds."""
+    count = len(unique(dataset["seed"].values.tolist()))
+    return [f"mean and min–max over {count} seeds"] if count > 1 else []

@@ -1,0 +1,92 @@
+"""Keeping a results folder in order: bad traces, orphans, and what a study will cost."""
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from gvibench.aggregate import check
+from gvibench.estimate import START_SECONDS, memory_mb, run_seconds, sizes
+from gvibench.jobs import Plan
+
+__all__ = ["Cost", "bad_files", "estimate_cost", "orphans"]
+
+STAGE_SECONDS = {"prepare": 2.0, "optimum": 2.0, "choose": 0.8, "aggregate": 2.0, "output": 3.5}
+"""Jobs whose time hardly depends on the study, start-up included."""
+JOB_SECONDS = 0.1
+"""What Snakemake itself spends on a job."""
+BYTES_PER_RECORD = 70
+"""Of a compressed trace: eight numbers."""
+
+
+def bad_files(plan: Plan) -> dict[str, str]:
+    """Return every trace that exists but cannot be used, and what is wrong with it."""
+    bad: dict[str, str] = {}
+    for job in plan.runs.values():
+        if Path(job.path).exists():
+            entries = job.entries()
+            if job.tuning is not None and not Path(job.tuning.choice).exists():
+                entries = []  # it will be made again in any case
+            bad |= check(entries)
+    return bad
+
+
+def orphans(plan: Plan) -> list[Path]:
+    """Return the files of runs, tuning, data and optima that the config no longer names."""
+    root = Path(plan.config.results)
+    named = {*plan.runs, *plan.data, *plan.optima}
+    for job in plan.tuning.values():
+        named |= {job.choice, *job.rounds}
+    folders = [root / "data", root / "optima"]
+    for study in plan.config.studies:
+        folders += [root / study / "runs", root / study / "tuning"]
+    found = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    return sorted(path for path in found if path.as_posix() not in named)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a study will take on one machine."""
+
+    jobs: Counter[str]
+    core_seconds: float
+    peak_mb: int
+    disk_mb: float
+
+    def wall_seconds(self, cores: int) -> float:
+        """Return the time from start to report."""
+        return self.core_seconds / cores + 3.0
+
+
+def estimate_cost(plan: Plan) -> Cost:
+    """Estimate jobs, time, memory and disk of everything a config asks for."""
+    jobs: Counter[str] = Counter()
+    seconds = disk = 0.0
+    peak = 0
+    for job in plan.runs.values():
+        spec = job.specs[0]
+        jobs["runs"] += 1
+        seconds += START_SECONDS + len(job.specs) * run_seconds(spec)
+        peak = max(peak, memory_mb(spec))
+        every = spec.record_every if isinstance(spec.record_every, int) else spec.iterations / 200
+        d = sizes(spec.data)[1]
+        disk += len(job.specs) * (
+            20_000
+            + BYTES_PER_RECORD * spec.iterations / max(every, 1)
+            + 8 * spec.snapshots * d
+            + (4 * d * d if 8 * d * d < 2e6 else 0)
+        )
+    for tuning in plan.tuning.values():
+        grid = tuning.settings["steps"]["count"] * len(tuning.settings["init_scales"])
+        trials = grid * len(tuning.settings["seeds"])
+        jobs["tuning"] += len(tuning.rounds) + 1
+        # A good part of the trials diverges early.
+        seconds += len(tuning.rounds) * (START_SECONDS + 0.7 * trials * run_seconds(tuning.spec))
+        seconds += STAGE_SECONDS["choose"]
+    jobs["data and optima"] = len(plan.data) + len(plan.optima)
+    seconds += len(plan.data) * STAGE_SECONDS["prepare"]
+    seconds += len(plan.optima) * STAGE_SECONDS["optimum"]
+    for study in plan.config.studies.values():
+        outputs = len(study.figures) + len(study.tables) + 1
+        jobs["tables, figures, reports"] += outputs + 1
+        seconds += STAGE_SECONDS["aggregate"] + outputs * STAGE_SECONDS["output"]
+    return Cost(jobs, seconds + JOB_SECONDS * jobs.total(), peak, disk / 1e6)

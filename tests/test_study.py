@@ -1,0 +1,186 @@
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gvibench import configdoc
+from gvibench.errors import UserError
+from gvibench.jobs import expand
+from gvibench.study import LogGrid, load_config, read_config
+
+ROOT = Path(__file__).parents[1]
+
+
+def study(**changes):
+    values = {"datasets": ["wdbc"], "solvers": ["vn"], "step": 0.1, **changes}
+    return {"studies": {"s": {key: value for key, value in values.items() if value is not None}}}
+
+
+def jobs(**changes):
+    return expand(load_config(study(**changes)))
+
+
+def specs(**changes):
+    return [spec for job in jobs(**changes).runs.values() for spec in job.specs]
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "schema.json"])
+def test_generated_files_are_in_step(name):
+    made = {"config.yaml": configdoc.default_config(), "schema.json": configdoc.schema()}[name]
+    assert (ROOT / "config" / name).read_text() == made, "run python -m gvibench.configdoc"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "config").glob("*.yaml")), ids=lambda p: p.name)
+def test_every_config_expands(path):
+    assert expand(read_config(path)).runs
+
+
+def test_every_setting_is_documented():
+    for model in configdoc.MODELS:
+        for name, text in configdoc.settings_help(model).items():
+            assert text, f"{model.__name__}.{name} has no docstring"
+
+
+def test_fan_out_over_everything():
+    made = specs(
+        datasets=["wdbc", "synthetic"],
+        solvers=["vn", "sr-vn"],
+        step=[0.1, 0.2],
+        init_scale=[0.5, 1.0],
+        seeds=[3, 4, 9],
+        vary={"gamma": [0.5, 1.0], "pieces": [10, 20]},
+    )
+    assert len(made) == 2 * 2 * 2 * 2 * 3 * 2 * 2
+    assert len({spec.spec_hash for spec in made}) == len(made)
+    assert {spec.seed for spec in made} == {3, 4, 9}
+    assert {spec.gamma for spec in made} == {0.5, 1.0}
+
+
+def test_the_nearest_setting_wins():
+    made = specs(
+        datasets={
+            "wdbc": {"iterations": 2, "solvers": {"vn": {"iterations": 4}}},
+            "synthetic": None,
+        },
+        solvers={"vn": None, "sr-vn": {"iterations": 3}, "bw-gd": None},
+        iterations=1,
+        seeds=1,
+    )
+    found = {(spec.data.dataset, spec.solver): spec.iterations for spec in made}
+    assert found == {
+        ("wdbc", "vn"): 4,
+        ("wdbc", "sr-vn"): 3,
+        ("wdbc", "bw-gd"): 2,
+        ("synthetic", "vn"): 1,
+        ("synthetic", "sr-vn"): 3,
+        ("synthetic", "bw-gd"): 1,
+    }
+
+
+def test_one_solver_under_two_names():
+    made = jobs(
+        solvers={
+            "centred": {"solver": "svgd-density", "options": {"kernel": "centred"}},
+            "svgd-density": None,
+        },
+        seeds=1,
+    )
+    options = {job.solver: job.specs[0].solver_options for job in made.runs.values()}
+    assert options == {"centred": {"kernel": "centred"}, "svgd-density": {"kernel": "linear"}}
+
+
+def test_one_data_set_under_two_names():
+    made = jobs(datasets={"wdbc": None, "half": {"dataset": "wdbc", "test_size": 0.5}}, seeds=1)
+    assert {job.dataset for job in made.runs.values()} == {"wdbc", "half"}
+    assert {job.spec.test_size for job in made.data.values()} == {0.2, 0.5}
+
+
+def test_defaults_come_from_the_catalogue_and_the_paper():
+    made = specs(datasets=["diabetes_scale"], solvers=["vn", "bw-gd"], step="paper", seeds=1)
+    assert {spec.beta for spec in made} == {1e-2}
+    assert {spec.solver: spec.step for spec in made} == {"vn": 5e-3, "bw-gd": 9e-4}
+
+
+def test_log_grid():
+    grid = LogGrid(start=1e-3, stop=1.0, count=4)
+    assert grid.values() == [0.001, 0.01, 0.1, 1.0]
+    assert len(specs(step={"start": 0.001, "stop": 1.0, "count": 7}, seeds=1)) == 7
+
+
+def test_data_fields_may_vary():
+    made = jobs(vary={"data.split_seed": [1, 2]}, seeds=1)
+    assert len(made.data) == len(made.optima) == len(made.runs) == 2
+
+
+def test_packed_blocks_are_aligned():
+    made = jobs(seeds=[0, 1, 2, 3, 9], pack=4)
+    assert [[spec.seed for spec in job.specs] for job in made.runs.values()] == [
+        [0, 1, 2, 3],
+        [9],
+    ]
+    assert [Path(path).name for path in made.runs] == ["seeds-0.zarr.zip", "seeds-2.zarr.zip"]
+
+
+def test_order_and_comments_do_not_matter():
+    text = yaml.safe_dump(study(datasets=["wdbc", "synthetic"], beta=0.5, seeds=2))
+    reordered = yaml.safe_dump(yaml.safe_load(text), sort_keys=True) + "# a comment\n"
+    one, other = (expand(load_config(yaml.safe_load(t))) for t in (text, reordered))
+    assert {path: job.text for path, job in one.runs.items()} == {
+        path: job.text for path, job in other.runs.items()
+    }
+
+
+def test_gap_reference():
+    assert not jobs(gap="best-seen").optima
+    assert not jobs(model="non-convex").optima
+    assert len(jobs(solvers=["vn", "sr-vn"], seeds=3).optima) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"stepp": 1}, "config: unknown key 'studies.s.stepp' (did you mean 'step'?)"),
+        ({"step": "1e-3"}, "'studies.s.step' is text to YAML, which wants 1.0e-3 for a number"),
+        ({"beta": "1e-3"}, "'studies.s.beta' is text to YAML"),
+        ({"step": []}, "'studies.s.step' list should have at least 1 item, not 0, got []"),
+        ({"step": [0.1, -1.0]}, "'studies.s.step.1' should be greater than 0, got -1.0"),
+        ({"step": [0.1, 0.1]}, "'studies.s.step' names 0.1 twice"),
+        ({"step": "papr"}, "got 'papr' (did you mean 'paper'?)"),
+        ({"step": {"start": 0.1, "stop": 1.0, "count": 1}}, "'studies.s.step.count' should be"),
+        ({"seeds": [1, 1]}, "'studies.s.seeds' names 1 twice, got [1, 1]"),
+        ({"seeds": 0}, "'studies.s.seeds' should be greater than or equal to 1, got 0"),
+        ({"datasets": ["wdbcc"]}, "unknown data set 'wdbcc' (did you mean 'wdbc'?)"),
+        ({"datasets": []}, "at least 1 item, not 0 (at studies.s.datasets)"),
+        ({"datasets": ["wdbc", "wdbc"]}, "names wdbc twice"),
+        ({"solvers": ["sr-vm"]}, "unknown solver 'sr-vm' (did you mean 'sr-vn'?)"),
+        (
+            {"solvers": {"svgd-density": {"options": {"kernl": 1}}}},
+            "unknown key 'kernl' (did you mean 'kernel'?)",
+        ),
+        ({"datasets": {"wdbc": {"splitt": 1}}}, "(did you mean 'split'?)"),
+        ({"datasets": {"wdbc": {"solvers": {"vm": {}}}}}, "'vm' is not a solver of the study"),
+        ({"vary": {"gama": [1.0]}}, "unknown field 'gama' (did you mean 'gamma'?)"),
+        ({"vary": {"seed": [1]}}, "'seed' has a place of its own"),
+        ({"vary": {"gamma": [-1.0]}}, "'gamma' should be greater than or equal to 0"),
+        ({"step": "paper"}, "the paper has no step for 'vn' on 'wdbc'"),
+        ({"step": None}, "'step' is missing"),
+        ({"step": "tuned", "seeds": [1000]}, "seed 1000 is used for tuning and for reporting"),
+        ({"figures": ["gapp"]}, "(did you mean 'gap'?)"),
+        ({"iterations": "100"}, "'studies.s.iterations' should be a valid integer, got '100'"),
+    ],
+)
+def test_every_mistake_is_one_sentence(changes, sentence):
+    with pytest.raises(UserError) as caught:
+        jobs(**changes)
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "studies.s" in str(caught.value)
+
+
+def test_files_that_are_no_configs(tmp_path):
+    for text, sentence in (("a: [", "is not YAML"), ("- 1", "holds no settings")):
+        (tmp_path / "c.yaml").write_text(text)
+        with pytest.raises(UserError, match=sentence):
+            read_config(tmp_path / "c.yaml")
+    with pytest.raises(UserError, match="cannot read"):
+        read_config(tmp_path / "none.yaml")

@@ -1,0 +1,95 @@
+import json
+
+import numpy as np
+import pytest
+
+from gvibench.errors import UserError
+from gvibench.tuning import (
+    Grid,
+    best_point,
+    choose,
+    first_grid,
+    next_grid,
+    points,
+    read_choice,
+    read_round,
+    try_grid,
+)
+from test_run import go, prepared
+
+SETTINGS = {"steps": {"start": 0.01, "stop": 1.0, "count": 3}, "init_scales": [1.0, 0.1]}
+
+
+def template(**changes):
+    spec = go(iterations=1, **changes).spec
+    return {**spec, "iterations": 40, "snapshots": 0, "step": None, "init_scale": None}
+
+
+def test_first_grid():
+    assert first_grid(SETTINGS) == Grid((0.01, 0.1, 1.0), (0.1, 1.0))
+
+
+def test_a_round_keeps_every_trial(tmp_path):
+    path = tmp_path / "round.zarr.zip"
+    grid = Grid((0.1, 0.5), (0.3, 1.0))
+    try_grid(template(), [5, 6], grid, prepared(), path)
+    found, traces = read_round(path)
+    assert found == grid
+    tried = {(t.spec["step"], t.spec["init_scale"], t.spec["seed"]) for t in traces}
+    assert tried == {(a, b, c) for a in (0.1, 0.5) for b in (0.3, 1.0) for c in (5, 6)}
+    direct = go(step=0.5, init_scale=0.3, seed=6, iterations=40, snapshots=0)
+    same = next(t for t in traces if (t.spec["step"], t.spec["seed"]) == (0.5, 6))
+    assert np.array_equal(same.scalars["objective"], direct.scalars["objective"])
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        # VN on this problem likes steps near one: an inner best refines, one at the edge moves.
+        ((0.01, 1.0, 100.0), lambda new: new[0] == 0.01 and new[-1] == 100.0),
+        ((0.001, 0.01, 0.1), lambda new: new[0] == 0.01 and new[-1] == 1.0),
+    ],
+)
+def test_the_next_grid_refines_or_moves(tmp_path, steps, expected):
+    path = tmp_path / "round.zarr.zip"
+    try_grid(template(solver="vn"), [5], Grid(steps, (1.0,)), prepared(), path)
+    following = next_grid(path)
+    assert expected(following.steps)
+    assert len(following.steps) == len(steps)
+    assert following.scales == (1.0,)
+
+
+def test_when_everything_diverges_the_next_grid_is_smaller(tmp_path):
+    path = tmp_path / "round.zarr.zip"
+    try_grid(template(solver="gd"), [5], Grid((50.0, 100.0), (1.0,)), prepared(), path)
+    assert max(next_grid(path).steps) < 100.0
+    assert next_grid(path).scales == (0.1,)
+    with pytest.raises(UserError, match="every step tried diverged"):
+        choose([path], tmp_path / "choice.json", "gd on test")
+    assert not (tmp_path / "choice.json").exists()
+
+
+def test_the_choice_is_the_lowest_objective_then_the_quickest(tmp_path):
+    rounds = [tmp_path / "0.zarr.zip", tmp_path / "1.zarr.zip"]
+    try_grid(template(solver="vn"), [5, 6], Grid((0.01, 0.1), (1.0,)), prepared(), rounds[0])
+    try_grid(template(solver="vn"), [5, 6], Grid((0.5, 0.9), (1.0,)), prepared(), rounds[1])
+    choice = choose(rounds, tmp_path / "choice.json", "vn on test")
+    assert read_choice(tmp_path / "choice.json") == choice
+    assert choice.step == 0.9
+    assert choice.trials == 8
+    assert choice.iterations == 8 * 40
+    table = json.loads((tmp_path / "choice.json").read_text())["points"]
+    assert [point["step"] for point in table] == [0.01, 0.1, 0.5, 0.9]
+
+
+def test_a_point_with_a_diverged_seed_is_never_chosen():
+    good, bad = go(step=1e-3, iterations=5), go(solver="gd", step=100.0, iterations=5)
+    tried = points([good, bad])
+    assert [point.objective is None for point in tried] == [False, True]
+    assert best_point(tried).step == 1e-3
+
+
+def test_a_damaged_choice_is_one_sentence(tmp_path):
+    (tmp_path / "choice.json").write_text("{}")
+    with pytest.raises(UserError, match="is not a choice"):
+        read_choice(tmp_path / "choice.json")

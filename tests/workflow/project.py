@@ -1,0 +1,140 @@
+"""A copy of the workflow that tests may run, change and break."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+from gvibench.jobs import expand
+from gvibench.study import load_config
+from gvibench.zarrzip import open_zip
+
+ROOT = Path(__file__).parents[2]
+
+STUDY = {
+    "datasets": {
+        "first": {"dataset": "synthetic", "options": {"n": 60, "d": 3}},
+        "second": {"dataset": "synthetic", "options": {"n": 80, "d": 2}},
+    },
+    "solvers": {"vn": {}, "svgd-density": {"options": {"kernel": "centred"}}},
+    "step": [0.001],
+    "beta": 0.5,
+    "gamma": 1.0,
+    "iterations": 20,
+    "seeds": 2,
+    "figures": ["gap"],
+    "tables": ["performance"],
+}
+
+
+class Project:
+    """A folder with the Snakefile, its rules and a config of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def create(cls, folder: Path, study: dict, *, own_source: bool = False) -> "Project":
+        folder.mkdir(parents=True)
+        shutil.copy(ROOT / "Snakefile", folder)
+        for name in ("rules", "envs", "profiles"):
+            shutil.copytree(ROOT / name, folder / name)
+        if own_source:
+            shutil.copytree(
+                ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__")
+            )
+        project = cls(folder)
+        project.configure(study)
+        return project
+
+    def copy(self, folder: Path) -> "Project":
+        """Return a copy with all files as old as they are here."""
+        shutil.copytree(self.folder, folder, symlinks=True, copy_function=shutil.copy2)
+        return Project(folder)
+
+    def configure(self, study: dict, **config) -> None:
+        self.write_config(yaml.safe_dump({"studies": {"s": study}, **config}))
+
+    def write_config(self, text: str) -> None:
+        (self.folder / "config").mkdir(exist_ok=True)
+        (self.folder / "config/config.yaml").write_text(text)
+
+    def plan(self):
+        text = (self.folder / "config/config.yaml").read_text()
+        return expand(load_config(yaml.safe_load(text)))
+
+    def environment(self) -> dict[str, str]:
+        source = self.folder / "src"
+        extra = {"PYTHONPATH": str(source)} if source.exists() else {}
+        return {**os.environ, **extra, "GVIBENCH_DATA": ""}
+
+    def command(self, *words: str) -> list[str]:
+        return [sys.executable, "-m", "snakemake", "--cores", "2", *words]
+
+    def snakemake(self, *words: str, check: bool = True) -> subprocess.CompletedProcess:
+        done = subprocess.run(
+            self.command(*words),
+            cwd=self.folder,
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if check:
+            assert done.returncode == 0, done.stderr + done.stdout
+        return done
+
+    def gvibench(self, *words: str) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            [sys.executable, "-m", "gvibench", *words],
+            cwd=self.folder,
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def outputs(self) -> dict[str, int]:
+        """Every output and the inode it has: a job that ran has put a new file in place."""
+        results = self.folder / "results"
+        return {
+            path.relative_to(self.folder).as_posix(): path.stat().st_ino
+            for path in results.rglob("*")
+            if path.is_file() and "logs" not in path.parts and path.name != "manifest.json"
+        }
+
+    def executed(self, *words: str) -> set[str]:
+        """Run snakemake and return the outputs it has really made."""
+        before = self.outputs()
+        self.snakemake(*words)
+        after = self.outputs()
+        return {path for path, inode in after.items() if before.get(path) != inode}
+
+    def numbers(self) -> dict[str, bytes]:
+        """What the study found: every array of the aggregate that is not a time or a place."""
+        moving = ("seconds", "host", "code_hash")
+        found: dict[str, bytes] = {}
+        import xarray as xr
+
+        with xr.open_dataset(self.folder / "results/s/aggregate.zarr.zip") as dataset:
+            order = dataset["spec"].argsort()
+            for name, variable in dataset.isel(run=order).variables.items():
+                if not any(word in name for word in moving):
+                    found[name] = repr(variable.values.tolist()).encode()
+        return found
+
+
+def damage(path: Path) -> None:
+    """Flip a bit in the middle of a file."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def is_whole(path: Path) -> bool:
+    with open_zip(path) as root:
+        root.read_all()
+    return True

@@ -1,0 +1,257 @@
+"""Exactly what changed runs again: every case is a real run of snakemake."""
+
+import copy
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+import yaml
+from project import STUDY, Project, damage
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory, worker_id):
+    """A finished study, shared by the tests of this process, which copy it."""
+    project = Project.create(tmp_path_factory.mktemp("finished") / "project", STUDY)
+    project.snakemake()
+    return project
+
+
+@pytest.fixture
+def project(finished, tmp_path):
+    return finished.copy(tmp_path / "project")
+
+
+@pytest.fixture
+def scratch(tmp_path):
+    """What a study finds when everything is made from nothing."""
+
+    def run(study) -> dict[str, bytes]:
+        other = Project.create(tmp_path / "scratch", study)
+        other.snakemake("--", "results/s/aggregate.zarr.zip")
+        return other.numbers()
+
+    return run
+
+
+def changed(**changes):
+    study = copy.deepcopy(STUDY)
+    study.update(changes)
+    return study
+
+
+AGGREGATE = {"results/s/aggregate.zarr.zip"}
+TABLES = {f"results/s/tables/performance.{end}" for end in ("csv", "md", "tex")}
+FIGURES = {f"results/s/figures/gap.{end}" for end in ("pdf", "svg", "png", "json")}
+SUMMARY = {"results/s/summary.md"}
+DOWNSTREAM = AGGREGATE | TABLES | FIGURES | SUMMARY
+
+
+def runs(plan, **wanted):
+    """Paths of runs whose job has the wanted attributes."""
+    return {
+        path
+        for path, job in plan.runs.items()
+        if all(getattr(job, name) == value for name, value in wanted.items())
+    }
+
+
+def test_a_finished_study_has_every_file(finished):
+    plan = finished.plan()
+    made = set(finished.outputs())
+    assert made == {*plan.runs, *plan.data, *plan.optima} | DOWNSTREAM
+
+
+def test_nothing_changed(project):
+    assert project.executed() == set()
+    assert "Nothing to be done" in project.snakemake().stdout + project.snakemake().stderr
+
+
+def test_comments_and_order_changed(project):
+    text = yaml.safe_dump({"studies": {"s": dict(reversed(STUDY.items()))}}, sort_keys=False)
+    project.write_config("# another comment\n" + text)
+    assert project.executed() == set()
+
+
+def test_files_touched(project):
+    for path in ("config/config.yaml", "Snakefile", "rules/runs.smk"):
+        (project.folder / path).touch()
+    assert project.executed() == set()
+
+
+ADDITIONS = {
+    "seed": ({"seeds": 3}, lambda plan: runs(plan) - {p for p in plan.runs if "seed-2" not in p}),
+    "step": ({"step": [0.001, 0.002]}, lambda plan: {p for p in plan.runs if "step-0.002" in p}),
+    "scale": ({"init_scale": [1.0, 0.5]}, lambda plan: {p for p in plan.runs if "scale-0.5" in p}),
+    "solver": (
+        {"solvers": {**STUDY["solvers"], "sr-vn": {}}},
+        lambda plan: runs(plan, solver="sr-vn"),
+    ),
+    "data set": (
+        {"datasets": {**STUDY["datasets"], "wdbc": {}}},
+        lambda plan: (
+            runs(plan, dataset="wdbc")
+            | {path for path in {*plan.data, *plan.optima} if "wdbc" in path}
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", ADDITIONS)
+def test_added(project, scratch, what):
+    change, expected = ADDITIONS[what]
+    project.configure(changed(**change))
+    assert project.executed() == expected(project.plan()) | DOWNSTREAM
+    assert project.numbers() == scratch(changed(**change))
+
+
+REMOVALS = {
+    "seed": {"seeds": 1},
+    "solver": {"solvers": {"vn": {}}},
+    "data set": {"datasets": {"first": STUDY["datasets"]["first"]}},
+}
+
+
+@pytest.mark.parametrize("what", REMOVALS)
+def test_removed(project, scratch, what):
+    project.configure(changed(**REMOVALS[what]))
+    assert project.executed() == DOWNSTREAM
+    assert project.numbers() == scratch(changed(**REMOVALS[what]))
+    listed = project.gvibench("clean", "--orphans", "--dry-run").stdout.splitlines()[:-1]
+    assert listed
+    project.gvibench("clean", "--orphans")
+    assert not set(listed) & set(project.outputs())
+    assert project.executed() == set()
+
+
+def test_beta_of_one_data_set(project, scratch):
+    study = changed()
+    study["datasets"]["first"]["beta"] = 0.25
+    project.configure(study)
+    plan = project.plan()
+    optimum = {path for path in plan.optima if "first" in path}
+    assert project.executed() == runs(plan, dataset="first") | optimum | DOWNSTREAM
+    assert project.numbers() == scratch(study)
+
+
+def test_option_of_one_solver(project, scratch):
+    study = changed()
+    study["solvers"]["svgd-density"]["options"]["kernel"] = "linear"
+    project.configure(study)
+    assert project.executed() == runs(project.plan(), solver="svgd-density") | DOWNSTREAM
+    assert project.numbers() == scratch(study)
+
+
+def test_two_values_swapped(project, scratch):
+    study = changed(beta=1.0, gamma=0.5)
+    project.configure(study)
+    plan = project.plan()
+    assert project.executed() == {*plan.runs, *plan.optima} | DOWNSTREAM
+    assert project.numbers() == scratch(study)
+
+
+def test_more_iterations(project, scratch):
+    study = changed(iterations=30)
+    project.configure(study)
+    assert project.executed() == set(project.plan().runs) | DOWNSTREAM
+    assert project.numbers() == scratch(study)
+
+
+def test_figure_style(project):
+    project.configure(STUDY, style={"font_size": 9.0})
+    assert project.executed() == FIGURES | SUMMARY
+
+
+def test_trace_deleted(project, finished):
+    path = sorted(project.plan().runs)[0]
+    (project.folder / path).unlink()
+    assert project.executed() == {path} | DOWNSTREAM
+    assert project.numbers() == finished.numbers()
+
+
+def truncate(path):
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+@pytest.mark.parametrize("harm", [truncate, damage])
+def test_trace_damaged(project, finished, harm):
+    path = sorted(project.plan().runs)[3]
+    harm(project.folder / path)
+    done = project.snakemake(check=False)
+    assert done.returncode != 0
+    assert path in done.stdout + done.stderr
+    assert "gvibench repair" in done.stdout + done.stderr
+    repaired = project.gvibench("repair")
+    assert repaired.returncode == 0
+    assert repaired.stdout.startswith(f"removed {path}:")
+    assert "1 bad traces removed" in repaired.stdout
+    made = project.executed()
+    assert made == {path} | DOWNSTREAM
+    assert project.numbers() == finished.numbers()
+
+
+def test_trace_of_another_run(project, finished):
+    first, second = sorted(project.plan().runs)[:2]
+    content = (project.folder / second).read_bytes()
+    (project.folder / first).write_bytes(content)
+    done = project.snakemake(check=False)
+    assert f"{first} is of another run" in done.stdout + done.stderr
+    project.gvibench("repair")
+    assert project.executed() == {first} | DOWNSTREAM
+    assert project.numbers() == finished.numbers()
+
+
+SOURCES = {
+    "one solver": ("solvers/vn.py", lambda plan: runs(plan, solver="vn"), True),
+    "the loop": ("run.py", lambda plan: set(plan.runs), True),
+    "a core module": ("models/base.py", lambda plan: {*plan.runs, *plan.optima}, True),
+    "a figure": ("figures/gap.py", lambda plan: FIGURES | SUMMARY, False),
+    "the command line": ("summary.py", lambda plan: set(), False),
+}
+
+
+@pytest.fixture(scope="session")
+def finished_with_source(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("source") / "project"
+    project = Project.create(folder, STUDY, own_source=True)
+    project.snakemake()
+    return project
+
+
+@pytest.mark.parametrize("what", SOURCES)
+def test_source_edited(finished_with_source, tmp_path, what):
+    project = finished_with_source.copy(tmp_path / "project")
+    name, expected, is_upstream = SOURCES[what]
+    path = project.folder / "src/gvibench" / name
+    text = path.read_text()
+    path.write_text("# only a comment\n" + text)
+    assert project.executed() == set()
+    path.write_text(text + "\n\nEDITED = True\n")
+    made = project.executed()
+    assert made == expected(project.plan()) | (DOWNSTREAM if is_upstream else set())
+    assert project.numbers() == finished_with_source.numbers()
+
+
+def test_killed(finished, tmp_path):
+    """kill -9 of everything in the middle; unlock, start again: as if nothing had happened."""
+    project = Project.create(tmp_path / "project", STUDY)
+    process = subprocess.Popen(
+        project.command(),
+        cwd=project.folder,
+        env=project.environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 120
+    while len(list(project.folder.glob("results/s/runs/**/*.zarr.zip"))) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    project.snakemake("--unlock")
+    project.snakemake()
+    assert project.numbers() == finished.numbers()
+    assert project.executed() == set()
