@@ -10,8 +10,6 @@ rule aggregate_runs:
         choices=lambda wildcards: choices_of(wildcards.study),
     output:
         f"{RESULTS}/{{study}}/aggregate.zarr.zip",
-    params:
-        job=lambda wildcards: PLAN.aggregate_text(wildcards.study),
     log:
         f"{RESULTS}/{{study}}/logs/aggregate.log",
     conda:
@@ -20,6 +18,8 @@ rule aggregate_runs:
     resources:
         mem_mb=2000,
         runtime=60,
+    params:
+        job=lambda wildcards: PLAN.aggregate_text(wildcards.study),
     shell:
         "python -m gvibench.worker aggregate --job {params.job:q} --manifest {input.manifest:q}"
         " --out {output:q} > {log:q} 2>&1"

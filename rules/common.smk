@@ -4,15 +4,22 @@ import re
 import sys
 from pathlib import Path
 
+from snakemake.exceptions import WorkflowError
+
+# Jobs use the package beside this workflow, and the Python that Snakemake runs in unless an
+# environment of their own is activated.
+SOURCE = str(Path(workflow.basedir) / "src")
+sys.path.insert(0, SOURCE)
+os.environ.update(
+    PYTHONPATH=os.pathsep.join(filter(None, [SOURCE, os.getenv("PYTHONPATH")])),
+    PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]),
+)
+
 from gvibench.errors import UserError
 from gvibench.estimate import data_memory_mb, memory_mb, runtime_minutes
 from gvibench.files import atomic_path
 from gvibench.jobs import expand as expand_config
 from gvibench.study import load_config
-from snakemake.exceptions import WorkflowError
-
-# Jobs call the Python that Snakemake runs in, also when its environment is not activated.
-os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
 try:
     PLAN = expand_config(load_config(config))
@@ -73,12 +80,20 @@ def previous_round(wildcards):
 
 def table_files(study):
     names = PLAN.config.studies[study].tables
-    return [f"{RESULTS}/{study}/tables/{name}.{end}" for name in names for end in ("csv", "md", "tex")]
+    return [
+        f"{RESULTS}/{study}/tables/{name}.{end}"
+        for name in names
+        for end in ("csv", "md", "tex")
+    ]
 
 
 def figure_files(study):
     names = PLAN.config.studies[study].figures
-    return [f"{RESULTS}/{study}/figures/{name}.{end}" for name in names for end in ("pdf", "svg", "png")]
+    return [
+        f"{RESULTS}/{study}/figures/{name}.{end}"
+        for name in names
+        for end in ("pdf", "svg", "png")
+    ]
 
 
 def manifest(study):

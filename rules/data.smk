@@ -4,8 +4,6 @@
 rule prepare_data:
     output:
         f"{RESULTS}/data/{{name}}.zarr.zip",
-    params:
-        job=lambda wildcards: data_job(wildcards).text,
     log:
         f"{RESULTS}/logs/data/{{name}}.log",
     conda:
@@ -13,6 +11,8 @@ rule prepare_data:
     resources:
         mem_mb=lambda wildcards: data_memory_mb(data_job(wildcards).spec),
         runtime=30,
+    params:
+        job=lambda wildcards: data_job(wildcards).text,
     shell:
         "python -m gvibench.worker prepare --job {params.job:q} --out {output:q} > {log:q} 2>&1"
 
@@ -22,8 +22,6 @@ rule find_optimum:
         data=lambda wildcards: optimum_job(wildcards).data.path,
     output:
         f"{RESULTS}/optima/{{name}}.zarr.zip",
-    params:
-        job=lambda wildcards: optimum_job(wildcards).text,
     log:
         f"{RESULTS}/logs/optima/{{name}}.log",
     conda:
@@ -31,6 +29,8 @@ rule find_optimum:
     resources:
         mem_mb=lambda wildcards: memory_mb(optimum_job(wildcards).spec),
         runtime=60,
+    params:
+        job=lambda wildcards: optimum_job(wildcards).text,
     shell:
         "python -m gvibench.worker optimum --job {params.job:q} --data {input.data:q}"
         " --out {output:q} > {log:q} 2>&1"

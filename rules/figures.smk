@@ -5,9 +5,16 @@ rule draw_figure:
     input:
         aggregate=f"{RESULTS}/{{study}}/aggregate.zarr.zip",
     output:
-        multiext(f"{RESULTS}/{{study}}/figures/{{name}}", ".pdf", ".svg", ".png", ".json"),
-    params:
-        job=lambda wildcards: PLAN.figure_text(wildcards.study, wildcards.name),
+        pdf=f"{RESULTS}/{{study}}/figures/{{name}}.pdf",
+        svg=report(
+            f"{RESULTS}/{{study}}/figures/{{name}}.svg",
+            caption="captions/figure.rst",
+            category="Figures",
+            subcategory="{study}",
+            labels={"figure": "{name}"},
+        ),
+        png=f"{RESULTS}/{{study}}/figures/{{name}}.png",
+        behind=f"{RESULTS}/{{study}}/figures/{{name}}.json",
     log:
         f"{RESULTS}/{{study}}/logs/figures/{{name}}.log",
     conda:
@@ -15,6 +22,8 @@ rule draw_figure:
     resources:
         mem_mb=2000,
         runtime=30,
+    params:
+        job=lambda wildcards: PLAN.figure_text(wildcards.study, wildcards.name),
     shell:
         "python -m gvibench.worker figure --job {params.job:q} --aggregate {input.aggregate:q}"
-        " --out {output[0]:q} > {log:q} 2>&1"
+        " --out {output.pdf:q} > {log:q} 2>&1"

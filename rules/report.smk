@@ -7,13 +7,18 @@ rule write_summary:
         tables=lambda wildcards: table_files(wildcards.study),
         figures=lambda wildcards: figure_files(wildcards.study),
     output:
-        f"{RESULTS}/{{study}}/summary.md",
-    params:
-        job=lambda wildcards: PLAN.summary_text(wildcards.study),
+        report(
+            f"{RESULTS}/{{study}}/summary.md",
+            caption="captions/summary.rst",
+            category="Summary",
+            labels={"study": "{study}"},
+        ),
     log:
         f"{RESULTS}/{{study}}/logs/summary.log",
     conda:
         "../envs/gvibench.yaml"
+    params:
+        job=lambda wildcards: PLAN.summary_text(wildcards.study),
     shell:
         "python -m gvibench.worker summary --job {params.job:q} --aggregate {input.aggregate:q}"
         " --out {output:q} > {log:q} 2>&1"

@@ -7,8 +7,6 @@ rule run_solver:
         choice=lambda wildcards: choice_of(run_job(wildcards)),
     output:
         f"{RESULTS}/{{study}}/runs/{{dataset}}/{{solver}}/{{variant}}/{{name}}.zarr.zip",
-    params:
-        job=lambda wildcards: run_job(wildcards).text,
     log:
         f"{RESULTS}/{{study}}/logs/runs/{{dataset}}/{{solver}}/{{variant}}/{{name}}.log",
     conda:
@@ -18,6 +16,8 @@ rule run_solver:
         mem_mb=lambda wildcards: memory_mb(run_job(wildcards).specs[0]),
         runtime=lambda wildcards: runtime_minutes(run_job(wildcards)),
         gpu=lambda wildcards: int(run_job(wildcards).specs[0].device == "cuda"),
+    params:
+        job=lambda wildcards: run_job(wildcards).text,
     shell:
         "python -m gvibench.worker run --job {params.job:q} --data {input.data:q}"
         " --choice {input.choice:q} --out {output:q} > {log:q} 2>&1"

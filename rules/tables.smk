@@ -5,13 +5,21 @@ rule write_table:
     input:
         aggregate=f"{RESULTS}/{{study}}/aggregate.zarr.zip",
     output:
-        multiext(f"{RESULTS}/{{study}}/tables/{{name}}", ".csv", ".md", ".tex"),
-    params:
-        job=lambda wildcards: PLAN.table_text(wildcards.study, wildcards.name),
+        csv=report(
+            f"{RESULTS}/{{study}}/tables/{{name}}.csv",
+            caption="captions/table.rst",
+            category="Tables",
+            subcategory="{study}",
+            labels={"table": "{name}"},
+        ),
+        md=f"{RESULTS}/{{study}}/tables/{{name}}.md",
+        tex=f"{RESULTS}/{{study}}/tables/{{name}}.tex",
     log:
         f"{RESULTS}/{{study}}/logs/tables/{{name}}.log",
     conda:
         "../envs/gvibench.yaml"
+    params:
+        job=lambda wildcards: PLAN.table_text(wildcards.study, wildcards.name),
     shell:
         "python -m gvibench.worker table --job {params.job:q} --aggregate {input.aggregate:q}"
-        " --out {output[0]:q} > {log:q} 2>&1"
+        " --out {output.csv:q} > {log:q} 2>&1"

@@ -7,8 +7,6 @@ rule tune_round:
         previous=previous_round,
     output:
         f"{RESULTS}/{{study}}/tuning/{{dataset}}/{{solver}}/{{variant}}/round-{{round}}.zarr.zip",
-    params:
-        job=lambda wildcards: tuning_job(wildcards).text,
     log:
         f"{RESULTS}/{{study}}/logs/tuning/{{dataset}}/{{solver}}/{{variant}}/round-{{round}}.log",
     conda:
@@ -16,6 +14,8 @@ rule tune_round:
     resources:
         mem_mb=lambda wildcards: memory_mb(tuning_job(wildcards).spec),
         runtime=240,
+    params:
+        job=lambda wildcards: tuning_job(wildcards).text,
     shell:
         "python -m gvibench.worker tune --job {params.job:q} --data {input.data:q}"
         " --previous {input.previous:q} --out {output:q} > {log:q} 2>&1"
@@ -26,12 +26,12 @@ rule choose_step:
         rounds=lambda wildcards: tuning_job(wildcards).rounds,
     output:
         f"{RESULTS}/{{study}}/tuning/{{dataset}}/{{solver}}/{{variant}}/choice.json",
-    params:
-        job=lambda wildcards: tuning_job(wildcards).text,
     log:
         f"{RESULTS}/{{study}}/logs/tuning/{{dataset}}/{{solver}}/{{variant}}/choice.log",
     conda:
         "../envs/gvibench.yaml"
+    params:
+        job=lambda wildcards: tuning_job(wildcards).text,
     shell:
         "python -m gvibench.worker choose --job {params.job:q} --rounds {input.rounds:q}"
         " --out {output:q} > {log:q} 2>&1"

@@ -37,15 +37,12 @@ class Project:
         self.folder = folder
 
     @classmethod
-    def create(cls, folder: Path, study: dict, *, own_source: bool = False) -> "Project":
+    def create(cls, folder: Path, study: dict) -> "Project":
         folder.mkdir(parents=True)
         shutil.copy(ROOT / "Snakefile", folder)
-        for name in ("rules", "envs", "profiles"):
-            shutil.copytree(ROOT / name, folder / name)
-        if own_source:
-            shutil.copytree(
-                ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__")
-            )
+        leave = shutil.ignore_patterns("__pycache__")
+        for name in ("rules", "envs", "profiles", "src"):
+            shutil.copytree(ROOT / name, folder / name, ignore=leave)
         project = cls(folder)
         project.configure(study)
         return project
@@ -67,9 +64,7 @@ class Project:
         return expand(load_config(yaml.safe_load(text)))
 
     def environment(self) -> dict[str, str]:
-        source = self.folder / "src"
-        extra = {"PYTHONPATH": str(source)} if source.exists() else {}
-        return {**os.environ, **extra, "GVIBENCH_DATA": ""}
+        return {**os.environ, "PYTHONPATH": str(self.folder / "src"), "GVIBENCH_DATA": ""}
 
     def command(self, *words: str) -> list[str]:
         return [sys.executable, "-m", "snakemake", "--cores", "2", *words]

@@ -212,17 +212,8 @@ SOURCES = {
 }
 
 
-@pytest.fixture(scope="session")
-def finished_with_source(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("source") / "project"
-    project = Project.create(folder, STUDY, own_source=True)
-    project.snakemake()
-    return project
-
-
 @pytest.mark.parametrize("what", SOURCES)
-def test_source_edited(finished_with_source, tmp_path, what):
-    project = finished_with_source.copy(tmp_path / "project")
+def test_source_edited(project, finished, what):
     name, expected, is_upstream = SOURCES[what]
     path = project.folder / "src/gvibench" / name
     text = path.read_text()
@@ -231,7 +222,7 @@ def test_source_edited(finished_with_source, tmp_path, what):
     path.write_text(text + "\n\nEDITED = True\n")
     made = project.executed()
     assert made == expected(project.plan()) | (DOWNSTREAM if is_upstream else set())
-    assert project.numbers() == finished_with_source.numbers()
+    assert project.numbers() == finished.numbers()
 
 
 def test_killed(finished, tmp_path):

@@ -35,6 +35,8 @@ FLOOR = 1e-12
 MOST_COLUMNS = {"column": 2, "page": 4}
 WIDE_RANGE = 100
 """From this many iterations on the axis is logarithmic."""
+PAGE_HEIGHT = 8.0
+"""What the panels of a figure may take of a page, in inches."""
 POINTS_PER_INCH = 72
 
 
@@ -47,7 +49,8 @@ class Panels:
         self._columns = math.ceil(len(names) / blocks)
         self._height = blocks * rows
         width = WIDTHS[style["width"]]
-        self._panel_height = min(max(0.72 * width / self._columns, 1.15), 2.3)
+        wanted = min(max(0.72 * width / self._columns, 1.15), 2.3)
+        self._panel_height = min(wanted, PAGE_HEIGHT / self._height)
         self._side = ""
         self.figure = Figure(figsize=(width, 1.0), layout="constrained")
         pads = {"w_pad": 0.03, "h_pad": 0.03, "wspace": 0.02, "hspace": 0.03}
@@ -98,7 +101,7 @@ class Panels:
         for name, of_panel in self._of_panel.items():
             place = list(self._of_panel).index(name)
             if place + self._columns >= len(self._of_panel):
-                of_panel[-1].set_xlabel(x)
+                of_panel[-1].set_xlabel(self._wrap(x))
             if not isinstance(y, str) and place % self._columns == 0:
                 for axes, text in zip(of_panel, y, strict=True):
                     axes.set_ylabel(text)

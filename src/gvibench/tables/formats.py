@@ -1,0 +1,138 @@
+"""A table and the three ways to write it."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+__all__ = [
+    "Block",
+    "Table",
+    "escape_latex",
+    "number",
+    "spread",
+    "to_csv",
+    "to_latex",
+    "to_markdown",
+]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A part of a table that fits on a page: finished text in every cell."""
+
+    caption: str
+    cells: pd.DataFrame
+    text_columns: int = 1
+    """How many columns from the left hold words rather than numbers."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """All that a table knows, and what readers are shown of it."""
+
+    values: pd.DataFrame
+    """For machines: one thing per column, numbers in full precision."""
+    blocks: Sequence[Block]
+    """For people: the same numbers, rounded."""
+
+
+def number(value: float, digits: int = 6) -> str:
+    """Return a number as text with so many significant digits."""
+    return f"{value:.{digits}g}"
+
+
+def spread(mean: float, low: float, high: float, digits: int = 6) -> str:
+    """Return "mean [min, max]", or only the mean where the others read the same."""
+    texts = [number(value, digits) for value in (mean, low, high)]
+    return texts[0] if len(set(texts)) == 1 else f"{texts[0]} [{texts[1]}, {texts[2]}]"
+
+
+def to_csv(table: Table) -> str:
+    """Return the values as CSV; a number is written so that reading it gives it back."""
+    written: str = table.values.to_csv(index=False, lineterminator="\n")
+    return written
+
+
+def to_markdown(table: Table) -> str:
+    """Return the blocks as Markdown tables, each under its caption."""
+    return "\n".join(f"{block.caption}\n\n{markdown_block(block)}" for block in table.blocks)
+
+
+def markdown_block(block: Block) -> str:
+    """Return one block as a Markdown table."""
+    rules = [":--" if k < block.text_columns else "--:" for k in range(block.cells.shape[1])]
+    lines = [_markdown_row(block.cells.columns), _markdown_row(rules)]
+    lines += [_markdown_row(row) for row in block.cells.itertuples(index=False, name=None)]
+    return "\n".join(lines) + "\n"
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(str(cell).replace("|", r"\|") for cell in cells) + " |"
+
+
+def to_latex(table: Table) -> str:
+    """Return the blocks as LaTeX tables that may go on over several pages."""
+    head = "% Needs \\usepackage{booktabs,longtable} and, for so many columns, a wide page.\n"
+    return head + "\n".join(map(_latex_block, table.blocks))
+
+
+def _latex_block(block: Block) -> str:
+    width = block.cells.shape[1]
+    columns = "l" * block.text_columns + "r" * (width - block.text_columns)
+    header = _latex_row(block.cells.columns)
+    lines = [
+        r"{\footnotesize\setlength{\tabcolsep}{3pt}",
+        rf"\begin{{longtable}}{{{columns}}}",
+        rf"\caption{{{escape_latex(block.caption)}}}\\",
+        r"\toprule",
+        header,
+        r"\midrule",
+        r"\endfirsthead",
+        r"\toprule",
+        header,
+        r"\midrule",
+        r"\endhead",
+        r"\bottomrule",
+        r"\endlastfoot",
+    ]
+    lines += [_latex_row(row) for row in block.cells.itertuples(index=False, name=None)]
+    return "\n".join([*lines, r"\end{longtable}}"]) + "\n"
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    # A row that begins with a bracket would be read as an option of the \\ before it.
+    texts = [escape_latex(str(cell)) for cell in cells]
+    return " & ".join(f"{{}}{text}" if text.startswith("[") else text for text in texts) + r" \\"
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "–": "--",
+    "—": "---",
+    "…": r"\dots{}",
+}
+_SPECIAL = re.compile("|".join(map(re.escape, _LATEX)))
+
+
+def escape_latex(text: str) -> str:
+    """Return text so that LaTeX prints it as it is."""
+    return _SPECIAL.sub(lambda found: _LATEX[found.group()], text)
+
+
+def is_missing(value: object) -> bool:
+    """Say whether a value is a NaN."""
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))

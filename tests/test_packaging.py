@@ -1,0 +1,73 @@
+"""Files that must agree with each other."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import yaml
+
+import gvibench
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def without_extras(requirement: str) -> str:
+    return re.sub(r"\[.*?\]", "", requirement)
+
+
+def test_conda_environment_and_pyproject_are_in_step():
+    listed = yaml.safe_load((ROOT / "envs/gvibench.yaml").read_text())["dependencies"]
+    python = f"python{PROJECT['requires-python']}"
+    assert listed == [python, *map(without_extras, PROJECT["dependencies"])]
+
+
+def test_every_dependency_says_what_it_is_for():
+    text = (ROOT / "docs/dependencies.md").read_text()
+    for requirement in PROJECT["dependencies"]:
+        name = re.match(r"[\w-]+", requirement).group()
+        assert f"| {name} |" in text or f"`{name}`" in text, name
+
+
+def test_versions_agree():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert PROJECT["version"] == gvibench.__version__ == citation["version"]
+
+
+def test_constraints_hold_no_addresses():
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    for line in lines:
+        assert line.startswith("#") or re.fullmatch(r"[\w.-]+==[\w.+!]+", line), line
+
+
+def test_no_import_cycles():
+    """Modules of the package import each other in one direction."""
+    import ast
+
+    package = ROOT / "src/gvibench"
+    graph: dict[str, set[str]] = {}
+    for path in package.rglob("*.py"):
+        name = ".".join(path.relative_to(package.parent).with_suffix("").parts)
+        name = name.removesuffix(".__init__")
+        tree = ast.parse(path.read_text())
+        graph[name] = set()
+        for node in tree.body:  # what is imported on loading; lazy imports may go back
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gvibench"):
+                names = {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+                graph[name] |= names
+    visiting: list[str] = []
+    done: set[str] = set()
+
+    def visit(name: str) -> None:
+        assert name not in visiting, " -> ".join([*visiting[visiting.index(name) :], name])
+        if name in done or name not in graph:
+            return
+        visiting.append(name)
+        for other in sorted(graph[name] - {name}):
+            if other in graph and not name.startswith(f"{other}."):
+                visit(other)
+        visiting.pop()
+        done.add(name)
+
+    for name in sorted(graph):
+        visit(name)
