@@ -24,4 +24,8 @@ include: "rules/report.smk"
 rule all:
     default_target: True
     input:
+        # Traces and aggregates are asked for by name: a missing one is otherwise not made again as long
+        # as what was made from it is there.
+        [job.path for job in PLAN.runs.values()],
+        expand("{results}/{study}/aggregate.zarr.zip", results=RESULTS, study=STUDIES),
         expand("{results}/{study}/summary.md", results=RESULTS, study=STUDIES),

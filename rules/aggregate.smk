@@ -1,5 +1,4 @@
-# Many traces, one dataset. The manifest lists what belongs to the study; it is an input, rewritten
-# only when it changes, because a list of thousands of runs does not fit on a command line.
+# Many traces, one dataset. The manifest lists the runs that belong to the study.
 
 
 rule aggregate_runs:

@@ -97,13 +97,17 @@ def figure_files(study):
 
 
 def manifest(study):
-    """Path of the list of runs, which is brought up to date here and touched only if it changes."""
-    path = Path(f"{RESULTS}/{study}/manifest.json")
-    text = PLAN.manifest(study)
-    if not path.exists() or path.read_text() != text:
-        with atomic_path(path) as part:
-            part.write_text(text)
-    return str(path)
+    return f"{RESULTS}/{study}/manifest.json"
+
+
+# The lists of runs are files because thousands of runs do not fit on a command line. They are brought
+# up to date here, once per start, and touched only when they change.
+if workflow.is_main_process:
+    for study in STUDIES:
+        path, text = Path(manifest(study)), PLAN.manifest(study)
+        if not path.exists() or path.read_text() != text:
+            with atomic_path(path) as part:
+                part.write_text(text)
 
 
 def reserved_cores(job):

@@ -258,11 +258,11 @@ def gap(dataset: xr.Dataset, metric: str) -> xr.DataArray:
 
 def _reference(dataset: xr.Dataset, metric: str) -> Floats:
     """Return what each run's gap is measured from."""
-    best = _best_seen(dataset, metric)
-    if metric in BOUNDED and dataset.attrs["gap"] == "optimum":
-        optimum = np.asarray(dataset[f"optimum_{metric}"].values)
-        return np.where(np.isfinite(optimum), optimum, best)
-    return best
+    if metric not in BOUNDED or dataset.attrs["gap"] != "optimum":
+        return _best_seen(dataset, metric)
+    optimum = np.asarray(dataset[f"optimum_{metric}"].values)
+    known = np.isfinite(optimum)
+    return optimum if known.all() else np.where(known, optimum, _best_seen(dataset, metric))
 
 
 def _best_seen(dataset: xr.Dataset, metric: str) -> Floats:
@@ -309,7 +309,7 @@ def seconds_to(dataset: xr.Dataset, level: float) -> xr.DataArray:
 
 def _first_reached(dataset: xr.Dataset, level: float) -> tuple[NDArray[np.bool_], Runs]:
     within = gap(dataset, "objective").values <= level
-    return within.any(axis=1), within.argmax(axis=1)
+    return np.asarray(within.any(axis=1)), np.asarray(within.argmax(axis=1))
 
 
 # Who is best

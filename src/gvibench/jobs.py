@@ -182,7 +182,8 @@ class Plan:
 
     def manifest(self, study: str) -> str:
         """Return the text of a study's manifest: every run it consists of."""
-        jobs = self.of_study(study)
+        # Sorted, so that the order of a config does not matter.
+        jobs = sorted(self.of_study(study), key=lambda job: job.path)
         runs = [entry for job in jobs for entry in job.entries()]
         settings = self.config.studies[study]
         head = {"study": study, "title": settings.title, "gap": settings.gap}

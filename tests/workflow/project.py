@@ -64,7 +64,12 @@ class Project:
         return expand(load_config(yaml.safe_load(text)))
 
     def environment(self) -> dict[str, str]:
-        return {**os.environ, "PYTHONPATH": str(self.folder / "src"), "GVIBENCH_DATA": ""}
+        return {
+            **os.environ,
+            "PYTHONPATH": str(self.folder / "src"),
+            "GVIBENCH_DATA": "",
+            "COLUMNS": "400",
+        }
 
     def command(self, *words: str) -> list[str]:
         return [sys.executable, "-m", "snakemake", "--cores", "2", *words]
@@ -92,11 +97,11 @@ class Project:
             check=False,
         )
 
-    def outputs(self) -> dict[str, int]:
-        """Every output and the inode it has: a job that ran has put a new file in place."""
+    def outputs(self) -> dict[str, tuple[int, int]]:
+        """Every output, with what tells that a job has put a new file in its place."""
         results = self.folder / "results"
         return {
-            path.relative_to(self.folder).as_posix(): path.stat().st_ino
+            path.relative_to(self.folder).as_posix(): (path.stat().st_ino, path.stat().st_mtime_ns)
             for path in results.rglob("*")
             if path.is_file() and "logs" not in path.parts and path.name != "manifest.json"
         }
@@ -106,7 +111,7 @@ class Project:
         before = self.outputs()
         self.snakemake(*words)
         after = self.outputs()
-        return {path for path, inode in after.items() if before.get(path) != inode}
+        return {path for path, mark in after.items() if before.get(path) != mark}
 
     def numbers(self) -> dict[str, bytes]:
         """What the study found: every array of the aggregate that is not a time or a place."""

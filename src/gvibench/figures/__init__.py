@@ -43,7 +43,6 @@ def draw(job: dict[str, Any], aggregate: Path, out: Path) -> None:
     import matplotlib
 
     matplotlib.use("agg")
-    import seaborn
 
     from gvibench.analysis import open_aggregate
     from gvibench.figures.behind import describe
@@ -53,8 +52,7 @@ def draw(job: dict[str, Any], aggregate: Path, out: Path) -> None:
         near = suggest(job["figure"], MODULES)
         raise UserError(f"there is no figure '{job['figure']}'{near}")
     module = importlib.import_module(MODULES[job["figure"]])
-    look = {**seaborn.axes_style("whitegrid"), **settings(job["style"])}
-    with open_aggregate(aggregate) as dataset, matplotlib.rc_context(look):
+    with open_aggregate(aggregate) as dataset, matplotlib.rc_context(settings(job["style"])):
         figure, shown = module.plot(dataset, job["style"])
         for extension, metadata in UNDATED.items():
             with atomic_path(out.with_suffix(f".{extension}")) as part:

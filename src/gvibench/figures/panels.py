@@ -11,6 +11,7 @@ from matplotlib import rcParams
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 
 from gvibench.analysis import Band, Configuration, solver_title, unique
@@ -32,7 +33,9 @@ __all__ = [
 
 FLOOR = 1e-12
 """A logarithmic axis has no zero: gaps below this are drawn at it."""
-MOST_COLUMNS = {"column": 2, "page": 4}
+MOST_COLUMNS = 4
+NARROWEST, LOWEST = 0.2, 0.12
+"""Least width and height of a panel, in inches per point of type."""
 WIDE_RANGE = 100
 """From this many iterations on the axis is logarithmic."""
 PAGE_HEIGHT = 8.0
@@ -44,13 +47,13 @@ class Panels:
     """A figure with a panel per name, each of one or more rows of axes."""
 
     def __init__(self, names: Sequence[str], style: Mapping[str, Any], rows: int = 1) -> None:
-        most = MOST_COLUMNS[style["width"]]
+        width, size = WIDTHS[style["width"]], style["font_size"]
+        most = min(max(int(width / (NARROWEST * size)), 1), MOST_COLUMNS)
         blocks = math.ceil(len(names) / most)
         self._columns = math.ceil(len(names) / blocks)
         self._height = blocks * rows
-        width = WIDTHS[style["width"]]
         wanted = min(max(0.72 * width / self._columns, 1.15), 2.3)
-        self._panel_height = min(wanted, PAGE_HEIGHT / self._height)
+        self._panel_height = max(min(wanted, PAGE_HEIGHT / self._height), LOWEST * size)
         self._side = ""
         self.figure = Figure(figsize=(width, 1.0), layout="constrained")
         pads = {"w_pad": 0.03, "h_pad": 0.03, "wspace": 0.02, "hspace": 0.03}
@@ -129,7 +132,7 @@ class Panels:
         if notes := list(notes):
             size = rcParams["legend.fontsize"]
             text = _fill("; ".join(notes), 0.95 * width, size)
-            legend.set_title(text, prop={"size": size})
+            legend.set_title(text, prop=FontProperties(size=size))
             legend.get_title().set_multialignment("center")
         below = legend.get_window_extent().height / self.figure.dpi
         line = rcParams["font.size"] / POINTS_PER_INCH
@@ -142,12 +145,12 @@ class Panels:
             label.set_multialignment("center")
 
     def _wrap(self, text: str, size: float | None = None) -> str:
-        return _fill(text, 0.9 * self.figure.get_figwidth() / self._columns, size)
+        return _fill(text, 0.8 * self.figure.get_figwidth() / self._columns, size)
 
 
 def _fill(text: str, width: float, size: float | None = None) -> str:
     """Break text into lines that fit a width in inches, by the width of a usual letter."""
-    letter = 0.53 * (size or rcParams["font.size"]) / POINTS_PER_INCH
+    letter = 0.58 * (size or rcParams["font.size"]) / POINTS_PER_INCH
     return textwrap.fill(text, max(int(width / letter), 8))
 
 

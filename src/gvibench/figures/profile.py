@@ -52,7 +52,7 @@ def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Co
         axes.set_xscale("log")
         axes.set_xlim(1.0, right)
         axes.set_ylim(-0.03, 1.03)
-    panels.label("cost relative to the best", "share of problems solved")
+    panels.label("cost / lowest cost", "share of problems solved")
     notes = [
         f"solved: objective gap to the {reference_name(dataset)} at most {LEVEL:g} nat",
         *best_note(every, shown),

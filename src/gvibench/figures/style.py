@@ -3,7 +3,9 @@
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+import seaborn
 
 __all__ = ["PALETTE", "WIDTHS", "Look", "looks", "settings"]
 
@@ -11,7 +13,7 @@ INCH_PER_MM = 1 / 25.4
 WIDTHS = {"column": 85 * INCH_PER_MM, "page": 175 * INCH_PER_MM}
 """Widths of figures in inches."""
 
-Dash = str | tuple[float, tuple[float, ...]]
+Dash = Literal["-"] | tuple[float, tuple[float, ...]]
 
 SOLID: Dash = "-"
 DASHED: Dash = (0, (4, 1.5))
@@ -43,33 +45,34 @@ PALETTE: dict[str, Look] = {
 }
 """By solver id. Never changes from one figure or study to the next."""
 
-_MORE = [
-    Look(color, dash, marker)
-    for dash, marker in ((DASHED, "h"), (SOLID, "p"), (DOTTED, "*"), (DASH_DOTTED, "d"))
-    for color in ("#332288", "#117733", "#AA4499", "#999933", "#44AA99", "#661100")
-]
-"""For labels that are no solver's id; Tol's muted colours."""
+# For labels that are no solver's id: Tol's muted colours, all of them before a second line style.
+MORE_COLORS = ("#332288", "#117733", "#AA4499", "#999933", "#44AA99", "#661100")
+MORE_STYLES = ((SOLID, "h"), (DASHED, "p"), (DOTTED, "*"), (DASH_DOTTED, "d"))
 
 
 def looks(labels: Iterable[str]) -> dict[str, Look]:
     """Return how each label is drawn: solver ids as ever, others by a hash of their name."""
     wanted = set(labels)
     chosen = {label: PALETTE[label] for label in wanted if label in PALETTE}
-    taken: set[int] = set()
-    for label in sorted(wanted - set(PALETTE)):
-        place = int(hashlib.sha256(label.encode()).hexdigest(), 16) % len(_MORE)
-        while place in taken and len(taken) < len(_MORE):
-            place = (place + 1) % len(_MORE)
-        taken.add(place)
-        chosen[label] = _MORE[place]
+    others = sorted(wanted - set(PALETTE))
+    for start in range(0, len(others), len(MORE_COLORS)):
+        dash, marker = MORE_STYLES[start // len(MORE_COLORS) % len(MORE_STYLES)]
+        taken: set[int] = set()
+        for label in others[start : start + len(MORE_COLORS)]:
+            place = int(hashlib.sha256(label.encode()).hexdigest(), 16) % len(MORE_COLORS)
+            while place in taken:
+                place = (place + 1) % len(MORE_COLORS)
+            taken.add(place)
+            chosen[label] = Look(MORE_COLORS[place], dash, marker)
     return chosen
 
 
 def settings(style: Mapping[str, Any]) -> dict[str, Any]:
-    """Return Matplotlib's settings for a style of the config."""
+    """Return Matplotlib's settings for a style of the config; figures are drawn under them."""
     size = float(style["font_size"])
     small = 0.875 * size
     return {
+        **seaborn.axes_style("whitegrid"),
         "font.size": size,
         "axes.titlesize": size,
         "axes.labelsize": size,

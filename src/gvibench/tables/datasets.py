@@ -41,7 +41,11 @@ def build(dataset: xr.Dataset) -> Table:
     return Table(
         pd.DataFrame(values),
         [
-            Block("Data sets and settings. –: known only to the data file.", pd.DataFrame(facts)),
+            Block(
+                "Data sets and settings. –: known only to the data file.",
+                pd.DataFrame(facts),
+                text_columns=6,
+            ),
             Block(
                 "Steps of each solver.",
                 pd.DataFrame([a | b for a, b in zip(names, steps, strict=True)]),
@@ -61,17 +65,22 @@ def _facts(specs: list[dict[str, Any]]) -> dict[str, str]:
     columns = int(data.options.get("d", 0)) or entry.d
     trained = train_rows(data, entry, rows)
     return {
-        "name": data.dataset,
+        "description": entry.title,
+        "split": _split(data),
+        "scaling": data.scaling,
+        "model": _distinct(specs, "model"),
+        "expectation": _distinct(specs, "expectation"),
         "rows": _count(rows),
         "training rows": _count(trained),
         "features": _count(columns + data.intercept if columns else None),
-        "split": _split(data),
-        "scaling": data.scaling,
-        **{
-            field: ", ".join(_word(value) for value in unique(spec[field] for spec in specs))
-            for field in ("model", "beta", "gamma", "expectation", "iterations")
-        },
+        "beta": _distinct(specs, "beta"),
+        "gamma": _distinct(specs, "gamma"),
+        "iterations": _distinct(specs, "iterations"),
     }
+
+
+def _distinct(specs: list[dict[str, Any]], field: str) -> str:
+    return ", ".join(_word(value) for value in unique(spec[field] for spec in specs))
 
 
 def train_rows(data: DataSpec, entry: Entry, rows: int | None) -> int | None:

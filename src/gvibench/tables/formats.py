@@ -1,16 +1,16 @@
 """A table and the three ways to write it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
 __all__ = [
     "Block",
     "Table",
     "escape_latex",
+    "markdown_block",
     "number",
     "spread",
     "to_csv",
@@ -69,7 +69,7 @@ def markdown_block(block: Block) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _markdown_row(cells: Sequence[str]) -> str:
+def _markdown_row(cells: Iterable[str]) -> str:
     return "| " + " | ".join(str(cell).replace("|", r"\|") for cell in cells) + " |"
 
 
@@ -102,7 +102,7 @@ def _latex_block(block: Block) -> str:
     return "\n".join([*lines, r"\end{longtable}}"]) + "\n"
 
 
-def _latex_row(cells: Sequence[str]) -> str:
+def _latex_row(cells: Iterable[str]) -> str:
     # A row that begins with a bracket would be read as an option of the \\ before it.
     texts = [escape_latex(str(cell)) for cell in cells]
     return " & ".join(f"{{}}{text}" if text.startswith("[") else text for text in texts) + r" \\"
@@ -131,8 +131,3 @@ _SPECIAL = re.compile("|".join(map(re.escape, _LATEX)))
 def escape_latex(text: str) -> str:
     """Return text so that LaTeX prints it as it is."""
     return _SPECIAL.sub(lambda found: _LATEX[found.group()], text)
-
-
-def is_missing(value: object) -> bool:
-    """Say whether a value is a NaN."""
-    return isinstance(value, float | np.floating) and bool(np.isnan(value))

@@ -9,6 +9,7 @@ import xarray as xr
 
 from gvibench.analysis import (
     TIE,
+    TIE_LEVEL,
     Configuration,
     Ranking,
     configurations,
@@ -19,7 +20,7 @@ from gvibench.analysis import (
 )
 from gvibench.tables.formats import Block, Table, number, spread
 
-__all__ = ["DIVERGED", "LEVELS", "NEVER", "UNDEFINED", "build", "values_of"]
+__all__ = ["DIVERGED", "LEVELS", "NEVER", "UNDEFINED", "build", "compact", "values_of"]
 
 LEVELS = (1e-2, 1e-4, 1e-6)
 """Objective gaps, in nats, to which efforts are counted."""
@@ -44,13 +45,21 @@ METRICS = {
     "seconds": "seconds",
 }
 """Final values, with their names for readers."""
-DIGITS = {"test_accuracy": 4, "gap": 3, "seconds": 3}
+DIGITS = {"test_accuracy": 4, "gap": 3, "difference": 3, "seconds": 3, "iterations": 4}
+DECIMALS = 10
+"""Readers see gaps and differences rounded to so many decimals: the rest is rounding error."""
+OVERLAP = (
+    "A difference in (brackets) may be due to the seeds: the bands from minimum to maximum overlap."
+)
+
+Records = Sequence[dict[Any, Any]]
 
 
 def build(dataset: xr.Dataset) -> Table:
     """Return the table: a row for every configuration, statistics over its seeds."""
     values = values_of(dataset)
-    return Table(values, [_endings(values), _efforts(values), _comparison(values)])
+    records = values.to_dict("records")
+    return Table(values, [_endings(records), _efforts(records), _comparison(records)])
 
 
 def values_of(dataset: xr.Dataset) -> pd.DataFrame:
@@ -129,22 +138,21 @@ def _against(
 # What readers are shown
 
 
-def _key(values: pd.DataFrame) -> dict[str, list[str]]:
-    steps = [number(row.step) + (" (tuned)" if row.tuned else "") for row in values.itertuples()]
+def _key(records: Records) -> dict[str, list[str]]:
     return {
-        "data set": values["problem"].tolist(),
-        "solver": values["method"].tolist(),
-        "step": steps,
-        "C0": [number(scale) for scale in values["init_scale"]],
+        "data set": [row["problem"] for row in records],
+        "solver": [row["method"] for row in records],
+        "step": [number(row["step"]) + " (tuned)" * row["tuned"] for row in records],
+        "C0": [number(row["init_scale"]) for row in records],
     }
 
 
-def _endings(values: pd.DataFrame) -> Block:
-    cells = _key(values)
-    cells["diverged"] = [f"{row.diverged}/{row.seeds}" for row in values.itertuples()]
+def _endings(records: Records) -> Block:
+    cells = _key(records)
+    cells["diverged"] = [f"{row['diverged']}/{row['seeds']}" for row in records]
     for name, title in METRICS.items():
         if name not in {"gap", "seconds"}:
-            cells[title] = [_cell(row, name) for row in _records(values)]
+            cells[title] = [_cell(row, name) for row in records]
     caption = (
         "Final values: mean [min, max] over the seeds that did not diverge. Objectives and "
         "negative log-likelihoods in nats; the paper's train ELBO leaves out the trace term."
@@ -152,13 +160,13 @@ def _endings(values: pd.DataFrame) -> Block:
     return Block(caption, pd.DataFrame(cells), text_columns=2)
 
 
-def _efforts(values: pd.DataFrame) -> Block:
-    cells = _key(values)
-    cells["seconds in all"] = [_cell(row, "seconds") for row in _records(values)]
+def _efforts(records: Records) -> Block:
+    cells = _key(records)
+    cells["seconds in all"] = [_cell(row, "seconds") for row in records]
     for kind in ("iterations", "seconds"):
         for level in LEVELS:
             name = f"{kind}_to_{level:g}"
-            cells[f"{kind} to {level:g}"] = [_reached(row, name) for row in _records(values)]
+            cells[name.replace("_", " ")] = [_reached(row, name) for row in records]
     caption = (
         "Effort until the objective gap is at most a level in nats, mean [min, max]: over the "
         "seeds that got there, whose count is given where it is not all of them."
@@ -166,39 +174,57 @@ def _efforts(values: pd.DataFrame) -> Block:
     return Block(caption, pd.DataFrame(cells), text_columns=2)
 
 
-def _comparison(values: pd.DataFrame) -> Block:
-    cells = _key(values)
-    records = _records(values)
+def _comparison(records: Records) -> Block:
+    cells = _key(records)
     cells["objective gap"] = [_cell(row, "gap") for row in records]
-    cells["behind the best"] = [
-        "best" if row["is_best"] else _cell(row, "difference_to_best", digits=3) for row in records
-    ]
-    cells["bands overlap"] = ["yes" if row["bands_overlap_best"] else "no" for row in records]
+    cells["behind the best"] = [_behind(row) for row in records]
     caption = (
         "Final objective gap, and the difference to the best configuration on the same problem, "
-        "seed by seed: mean [min, max] in nats. Bands from minimum to maximum that overlap with "
-        "that of the best are marked: such a difference may be due to the seeds."
+        f"seed by seed: mean [min, max] in nats. {OVERLAP}"
     )
-    if values["tuned"].any():
-        cells["tuning trials"] = [number(row["tuning_trials"]) for row in records]
-        cells["tuning iterations"] = [number(row["tuning_iterations"], 9) for row in records]
+    if any(row["tuned"] for row in records):
+        cells["tuning trials"] = [str(row["tuning_trials"]) for row in records]
+        cells["tuning iterations"] = [str(row["tuning_iterations"]) for row in records]
         cells["tuning seconds"] = [number(row["tuning_seconds"], 3) for row in records]
         caption += " Tuning: what the choice of step and C0 cost."
     return Block(caption, pd.DataFrame(cells), text_columns=2)
 
 
-def _records(values: pd.DataFrame) -> Sequence[dict[Any, Any]]:
-    return values.to_dict("records")
+def compact(values: pd.DataFrame) -> Block:
+    """Return the one block that fits on a screen: every solver at its best."""
+    records = [row for row in values.to_dict("records") if row["best_of_solver"]]
+    cells = _key(records)
+    cells["diverged"] = [f"{row['diverged']}/{row['seeds']}" for row in records]
+    cells["objective gap"] = [_cell(row, "gap") for row in records]
+    cells["behind the best"] = [_behind(row) for row in records]
+    for name in (f"iterations_to_{TIE_LEVEL:g}", f"seconds_to_{TIE_LEVEL:g}"):
+        cells[name.replace("_", " ")] = [_reached(row, name) for row in records]
+    for name in ("test_nll", "test_accuracy"):
+        cells[METRICS[name]] = [_cell(row, name) for row in records]
+    caption = (
+        "Every solver at its best step and initial scale: mean [min, max] over the seeds that did "
+        f"not diverge. {OVERLAP}"
+    )
+    return Block(caption, pd.DataFrame(cells), text_columns=2)
 
 
-def _cell(row: dict[Any, Any], name: str, digits: int | None = None) -> str:
-    found = [row[f"{name}_{statistic}"] for statistic in STATISTICS]
-    if isinstance(found[0], str):
-        return found[0]
-    return spread(*found, digits=digits or DIGITS.get(name, 6))
+def _cell(row: dict[Any, Any], name: str) -> str:
+    mean, low, high = (row[f"{name}_{statistic}"] for statistic in STATISTICS)
+    if isinstance(mean, str):
+        return mean
+    if name in {"gap", "difference_to_best"}:
+        mean, low, high = (round(value, DECIMALS) + 0.0 for value in (mean, low, high))
+    return spread(mean, low, high, DIGITS.get(name.partition("_to_")[0], 6))
+
+
+def _behind(row: dict[Any, Any]) -> str:
+    if row["is_best"]:
+        return "best"
+    text = _cell(row, "difference_to_best")
+    return f"({text})" if row["bands_overlap_best"] else text
 
 
 def _reached(row: dict[Any, Any], name: str) -> str:
-    text = _cell(row, name, digits=4)
+    text = _cell(row, name)
     count, seeds = row[f"{name}_reached"], row["seeds"]
     return text if count in {0, seeds} else f"{text} ({count}/{seeds})"

@@ -1,0 +1,176 @@
+"""Aggregates with known answers: hand-made traces through the real aggregation."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from gvibench.aggregate import aggregate
+from gvibench.analysis import open_aggregate
+from gvibench.optimum import Optimum, write_optimum
+from gvibench.spec import RunSpec
+from gvibench.traces import Trace, write_trace
+
+
+@dataclass
+class Run:
+    """One run: what a test says of it; the rest is filled in."""
+
+    objective: list
+    dataset: str = "wdbc"
+    solver: str = "vn"
+    solver_id: str | None = None
+    seed: int = 0
+    step: float = 0.1
+    init_scale: float = 1.0
+    iteration: list | None = None
+    seconds: list | None = None
+    status: str = "completed"
+    reason: str = "done"
+    optimum: float | None = 10.0
+    tuning: dict | None = None
+    scalars: dict = field(default_factory=dict)
+    spec: dict = field(default_factory=dict)
+    data: dict = field(default_factory=dict)
+
+    def run_spec(self):
+        return RunSpec(
+            data={"dataset": "wdbc", "test_size": 0.2, **self.data},
+            solver=self.solver_id or self.solver,
+            step=self.step,
+            init_scale=self.init_scale,
+            seed=self.seed,
+            **{"beta": 0.1, "iterations": 5, **self.spec},
+        )
+
+    def trace(self):
+        count = len(self.objective)
+        iteration = np.array(self.iteration or range(count))
+        objective = np.array(self.objective, dtype=float)
+        scalars = {
+            "objective": objective,
+            "neg_elbo": objective + 5,
+            "train_elbo_paper": objective - 2,
+            "test_nll": objective / 2,
+            "test_nll_at_mean": objective / 100,
+            "test_accuracy": np.linspace(0.5, 0.9, count),
+            "grad_norm": np.ones(count),
+            "seconds": np.array(self.seconds or 0.01 * iteration, dtype=float),
+        }
+        scalars |= {name: np.array(values, dtype=float) for name, values in self.scalars.items()}
+        spec = self.run_spec()
+        attrs = {
+            "spec": spec.canonical(),
+            "spec_hash": spec.spec_hash,
+            "code_hash": "feedfacefeedface",
+            "status": self.status,
+            "reason": self.reason,
+            "iterations_done": int(iteration[-1]),
+            "step_used": self.step,
+            "solver_form": "dense",
+            "device": "cpu",
+            "dtype": "float64",
+            "threads": 1,
+            "exclusive": False,
+            "versions": {"python": "3"},
+            "host": "here",
+            "wall_seconds": 1.0,
+            "cpu_seconds": 1.0,
+            "warmup_seconds": 0.0,
+        }
+        return Trace(iteration, scalars, attrs)
+
+
+def write_aggregate(folder: Path, runs, gap="optimum", title="Made"):
+    """Write traces, optima and a manifest, aggregate them and return the path."""
+    entries = []
+    for k, run in enumerate(runs):
+        path = folder / f"run-{k}.zarr.zip"
+        trace = run.trace()
+        write_trace(path, trace)
+        spec = trace.spec
+        optimum, choice = None, None
+        if run.optimum is not None:
+            optimum = folder / f"optimum-{k}.zarr.zip"
+            at = {"objective": run.optimum, "neg_elbo": run.optimum + 5}
+            write_optimum(
+                optimum, Optimum(np.zeros(1), None, at | {"train_elbo_paper": run.optimum - 2})
+            )
+        if run.tuning is not None:
+            choice = folder / f"choice-{k}.json"
+            known = {"step": run.step, "init_scale": run.init_scale, "objective": 0.0}
+            choice.write_text(json.dumps(known | {"diverged": 0} | run.tuning))
+            spec |= {"step": None, "init_scale": None}
+        entries.append(
+            {
+                "path": str(path),
+                "group": None,
+                "dataset": run.dataset,
+                "solver": run.solver,
+                "seed": run.seed,
+                "choice": choice and str(choice),
+                "optimum": optimum and str(optimum),
+                "code_hash": "feedfacefeedface",
+                "spec_hash": _hash(spec),
+            }
+        )
+    manifest = folder / "manifest.json"
+    manifest.write_text(json.dumps({"study": "made", "title": title, "gap": gap, "runs": entries}))
+    out = folder / "aggregate.zarr.zip"
+    aggregate(manifest, out)
+    return out
+
+
+def _hash(spec):
+    from gvibench.jobs import template_hash
+
+    return template_hash(spec)
+
+
+def make_dataset(folder: Path, runs, **settings):
+    """Return the aggregate of hand-made runs, in memory."""
+    with open_aggregate(write_aggregate(folder, runs, **settings)) as dataset:
+        return dataset.load()
+
+
+def study():
+    """Return a small study with everything that can happen: seeds, steps, scales, divergence."""
+    runs = []
+    for name, optimum in (("wdbc", 10.0), ("digits_50%", 20.0)):
+        for seed in range(3):
+            at = optimum + 0.1 * seed
+            curve = [at + 50, at + 5, optimum + 5e-3, optimum + 5e-5, optimum, optimum]
+            runs.append(Run(curve, name, "vn", seed=seed, step=0.5, optimum=optimum))
+            runs.append(Run([at + 50, at + 40, at + 30], name, "vn", seed=seed, optimum=optimum))
+            diverges = seed == 2
+            slow = [at + 50, at + 25, at + 12, at + 6, at + 3, at + 1]
+            runs.append(
+                Run(
+                    slow[:2] if diverges else slow,
+                    name,
+                    "sr-vn",
+                    seed=seed,
+                    step=0.1,
+                    init_scale=0.1,
+                    optimum=optimum,
+                    status="diverged" if diverges else "completed",
+                    reason="at iteration 2: the objective has blown up to 1e+09"
+                    if diverges
+                    else "done",
+                )
+            )
+            runs.append(
+                Run(
+                    [at + 50],
+                    name,
+                    "mine",
+                    solver_id="gd",
+                    seed=seed,
+                    step=7.0,
+                    optimum=optimum,
+                    status="diverged",
+                    reason="at iteration 1: V is not positive definite",
+                )
+            )
+    return runs

@@ -1,0 +1,279 @@
+import json
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from figures.made_aggregate import Run, make_dataset, study, write_aggregate
+from gvibench import solvers
+from gvibench.analysis import configurations
+from gvibench.errors import UserError
+from gvibench.figures import MODULES, draw, gap, profile, sensitivity, test, time
+from gvibench.figures.panels import FLOOR
+from gvibench.figures.style import PALETTE, WIDTHS, looks, settings
+
+PAGE = {"width": "page", "font_size": 8.0}
+COLUMN = {"width": "column", "font_size": 8.0}
+PLOTS = {"gap": gap, "test": test, "time": time, "sensitivity": sensitivity, "profile": profile}
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory):
+    return make_dataset(tmp_path_factory.mktemp("study"), study())
+
+
+def plot(module, dataset, style=PAGE):
+    with matplotlib.rc_context(settings(style)):
+        figure, shown = module.plot(dataset, style)
+        FigureCanvasAgg(figure).draw()
+    return figure, shown
+
+
+def lines(axes):
+    return {line.get_label(): np.array(line.get_data()) for line in axes.get_lines()}
+
+
+# What is drawn
+
+
+def test_gap_shows_the_mean_of_the_best_configuration(dataset):
+    figure, shown = plot(gap, dataset)
+    first, second = figure.axes
+    assert [first.get_title(), second.get_title()] == ["wdbc", "digits_50%"]
+    assert first.get_yscale() == "log"
+    drawn = lines(first)
+    assert set(drawn) == {"VN", "SR-VN"}  # 'mine' diverged with every seed
+    at, mean = drawn["VN"]
+    np.testing.assert_allclose(at, range(6))
+    np.testing.assert_allclose(mean, [50.1, 5.1, 5e-3, 5e-5, FLOOR, FLOOR], rtol=1e-6)
+    np.testing.assert_allclose(drawn["SR-VN"][1], np.array([50, 25, 12, 6, 3, 1]) + 0.05)
+    assert [(one.line, one.step) for one in shown[:3]] == [("VN", 0.5), ("SR-VN", 0.1), ("mine", 7)]
+
+
+def test_gap_shows_bands_from_minimum_to_maximum(dataset):
+    figure, _ = plot(gap, dataset)
+    band = figure.axes[0].collections[0].get_paths()[0].vertices
+    at_zero = band[band[:, 0] == 0, 1]
+    assert at_zero.min() == pytest.approx(50.0)
+    assert at_zero.max() == pytest.approx(50.2)
+
+
+def test_test_shows_nll_gap_and_accuracy(dataset):
+    figure, _ = plot(test, dataset)
+    above, below = figure.axes[0], figure.axes[2]
+    assert "sum" in above.get_ylabel()
+    assert below.get_ylabel() == "test accuracy"
+    # Test NLL is half the objective here; the best seen is that of the optimum.
+    nll = [25.05, 2.55, 2.5e-3, test.FLOOR, test.FLOOR, test.FLOOR]
+    np.testing.assert_allclose(lines(above)["VN"][1], nll, rtol=1e-6)
+    np.testing.assert_allclose(lines(below)["VN"][1], np.linspace(0.5, 0.9, 6))
+
+
+def test_test_leaves_accuracy_out_where_there_is_none(tmp_path):
+    run = Run([15.0, 11.0], scalars={"test_accuracy": [np.nan, np.nan]})
+    figure, _ = plot(test, make_dataset(tmp_path, [run]))
+    assert len(figure.axes) == 1
+
+
+def test_time_ends_with_the_first_seed(tmp_path):
+    runs = [
+        Run([15.0, 14.0, 13.0], seconds=[0.0, 1.0, 2.0]),
+        Run([15.0, 12.0, 11.0], seed=1, seconds=[0.0, 1.0, 4.0]),
+    ]
+    figure, _ = plot(time, make_dataset(tmp_path, runs))
+    at, mean = lines(figure.axes[0])["VN"]
+    assert (at[0], at[-1]) == (1.0, 2.0)
+    np.testing.assert_allclose(mean[:-1], 3.0)  # gaps 4 and 2
+    assert mean[-1] == pytest.approx(2.5)  # gaps 3 and 2
+
+
+def test_sensitivity_shows_every_step_and_crosses_where_seeds_diverged(dataset):
+    figure, shown = plot(sensitivity, dataset)
+    assert len(shown) == len(configurations(dataset))
+    axes = figure.axes[0]
+    curves = [line for line in axes.get_lines() if line.get_gid() != "diverged"]
+    steps, final = curves[0].get_data()
+    np.testing.assert_allclose(steps, [0.1, 0.5])
+    np.testing.assert_allclose(final, [30.1, FLOOR])
+    assert curves[0].get_color() == PALETTE["vn"].color
+    crosses = [line for line in axes.get_lines() if line.get_gid() == "diverged"]
+    assert sorted(x for line in crosses for x in line.get_xdata()) == [0.1, 7.0]
+
+
+def test_profile_is_that_of_dolan_and_more(tmp_path):
+    def reaches(at, solver, seed, **more):
+        curve = [20.0] * at + [10.0] + [10.0] * (8 - at)
+        return Run(curve, "wdbc", solver, seed=seed, **more)
+
+    runs = [
+        reaches(1, "vn", 0),
+        reaches(4, "vn", 1),
+        reaches(2, "gd", 0),
+        reaches(2, "gd", 1),
+        Run([20.0, 19.0], "wdbc", "sr-vn", seed=0),
+        Run([20.0, 10.0], "wdbc", "sr-vn", seed=1, status="diverged"),
+    ]
+    dataset = make_dataset(tmp_path, runs)
+    figure, shown = plot(profile, dataset)
+    cost = np.array([1, 4, 2, 2, np.nan, np.nan])
+    found = profile.ratios(shown, dataset["seed"].values, cost)
+    np.testing.assert_allclose(found["VN"], [1, 2])
+    np.testing.assert_allclose(found["GD"], [2, 1])
+    np.testing.assert_allclose(found["SR-VN"], np.inf)
+    drawn = lines(figure.axes[0])
+    factors, shares = drawn["VN"]
+    np.testing.assert_allclose(factors, [1, 2, 2.4])
+    np.testing.assert_allclose(shares, [0.5, 1, 1])
+    assert (drawn["SR-VN"][1] == 0).all()
+    assert [axes.get_title() for axes in figure.axes] == ["iterations", "solver time"]
+
+
+def test_legend_says_what_is_shown(dataset, tmp_path):
+    figure, _ = plot(gap, dataset)
+    title = figure.legends[0].get_title().get_text()
+    assert "3 seeds" in title
+    assert "best step and initial scale" in title
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert names == ["VN", "SR-VN", "mine"]
+    figure, _ = plot(gap, make_dataset(tmp_path, [Run([15.0, 11.0])]))
+    assert figure.legends[0].get_title().get_text() == ""
+
+
+def test_panels_say_what_diverged(dataset):
+    figure, _ = plot(gap, dataset)
+    notes = [text.get_text() for text in figure.axes[0].texts]
+    assert any("SR-VN 1/3" in note and "mine 3/3" in note for note in notes)
+
+
+# Every figure copes with everything
+
+
+@pytest.mark.parametrize("name", list(MODULES))
+@pytest.mark.parametrize(
+    "runs",
+    [
+        [Run([15.0, 11.0])],
+        [Run([10.0, 10.0])],
+        [Run([15.0])],
+        [Run([15.0], status="diverged")],
+        [Run([15.0, 11.0], optimum=None), Run([15.0, 12.0], "b", "gd", status="diverged")],
+        [
+            Run([15.0, 11.0], f"set-{k}", spec={"gamma": gamma})
+            for k in range(3)
+            for gamma in (0, 1)
+        ],
+    ],
+    ids=["one", "optimal", "start", "diverged", "no optimum", "varied"],
+)
+def test_edge_cases(tmp_path, name, runs):
+    figure, _ = plot(PLOTS[name], make_dataset(tmp_path, runs), COLUMN)
+    assert figure.get_figwidth() == pytest.approx(WIDTHS["column"])
+    assert_nothing_is_cut_or_overlaps(figure)
+
+
+@pytest.mark.parametrize("size", [8.0, 12.0])
+@pytest.mark.parametrize("style", [PAGE, COLUMN], ids=["page", "column"])
+@pytest.mark.parametrize("name", list(MODULES))
+def test_nothing_is_cut_or_overlaps(dataset, name, style, size):
+    figure, _ = plot(PLOTS[name], dataset, {**style, "font_size": size})
+    assert_nothing_is_cut_or_overlaps(figure)
+
+
+def assert_nothing_is_cut_or_overlaps(figure):
+    page = figure.bbox
+    renderer = figure.canvas.get_renderer()
+    boxes = [axes.get_tightbbox(renderer) for axes in figure.axes]
+    if figure.legends:
+        boxes.append(figure.legends[0].get_window_extent(renderer))
+    for k, box in enumerate(boxes):
+        assert box.x0 >= page.x0 - 1
+        assert box.y0 >= page.y0 - 1
+        assert box.x1 <= page.x1 + 1
+        assert box.y1 <= page.y1 + 1
+        for other in boxes[:k]:
+            across = min(box.x1, other.x1) - max(box.x0, other.x0)
+            along = min(box.y1, other.y1) - max(box.y0, other.y0)
+            assert across <= 1 or along <= 1
+
+
+# How it looks
+
+
+def test_every_solver_has_its_own_colour_for_ever():
+    assert set(PALETTE) == set(solvers.MODULES)
+    assert len({look.color for look in PALETTE.values()}) == len(PALETTE)
+    assert PALETTE["vn"].color == "#0072B2"
+    assert PALETTE["sr-vn"].color == "#D55E00"
+
+
+def test_other_labels_get_further_colours_by_their_name():
+    labels = [f"variant-{k}" for k in range(20)]
+    chosen = looks(["vn", *labels])
+    assert chosen["vn"] == PALETTE["vn"]
+    assert len({(look.color, look.dash) for look in chosen.values()}) == 21
+    assert looks(reversed(labels)) == looks(labels)
+    assert len({look.color for look in looks(labels[:6]).values()}) == 6
+    assert looks(["mine"])["mine"] == looks(["mine", "vn", "sr-vn"])["mine"]
+    assert len(looks(map(str, range(99)))) == 99
+
+
+# Files
+
+
+@pytest.fixture(scope="module")
+def aggregate(tmp_path_factory):
+    return write_aggregate(tmp_path_factory.mktemp("files"), study())
+
+
+def draw_to(folder, aggregate, name, style=PAGE):
+    job = {"figure": name, "study": "made", "style": style, "code_hash": "c0de"}
+    draw(job, aggregate, folder / f"{name}.pdf")
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("name", list(MODULES))
+def test_drawing_twice_gives_the_same_bytes(tmp_path, aggregate, name):
+    found = []
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        found.append(draw_to(tmp_path / folder, aggregate, name))
+    assert sorted(found[0]) == [f"{name}.{end}" for end in ("json", "pdf", "png", "svg")]
+    assert found[0] == found[1]
+
+
+def test_text_stays_text(tmp_path, aggregate):
+    files = draw_to(tmp_path, aggregate, "gap")
+    assert b">objective gap to the optimum [nat]<" in files["gap.svg"]
+    assert b"CreationDate" not in files["gap.pdf"]
+    assert b"<dc:date>" not in files["gap.svg"]
+
+
+def test_note_of_what_is_behind_a_figure(tmp_path, aggregate):
+    note = json.loads(draw_to(tmp_path, aggregate, "gap", COLUMN)["gap.json"])
+    assert (note["study"], note["figure"], note["style"]) == ("made", "gap", COLUMN)
+    assert note["code_hash"] == "c0de"
+    assert {"numpy", "matplotlib"} <= set(note["versions"])
+    assert len(note["configurations"]) == 8
+    shown, hidden = note["configurations"][:2]
+    assert (shown["step"], shown["shown"]) == (0.5, True)
+    assert (hidden["step"], hidden["shown"]) == (0.1, False)
+    assert "seed" not in shown["spec"]
+    assert [run["seed"] for run in shown["runs"]] == [0, 1, 2]
+    assert all(len(run["spec_hash"]) == 16 for run in shown["runs"])
+    assert [run["status"] for run in note["configurations"][2]["runs"]][2] == "diverged"
+
+
+def test_a_failure_leaves_no_files(tmp_path, aggregate, monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError
+
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", fail)
+    with pytest.raises(RuntimeError):
+        draw_to(tmp_path, aggregate, "gap")
+    assert not list(tmp_path.iterdir())
+
+
+def test_unknown_figures_are_refused(tmp_path, aggregate):
+    with pytest.raises(UserError, match="did you mean 'gap'"):
+        draw_to(tmp_path, aggregate, "gapp")
