@@ -11,6 +11,8 @@ from gvibench.analysis import Configuration, configurations
 
 __all__ = ["describe"]
 
+PER_RUN = ("seed", "spec_hash", "code_hash", "status")
+
 
 def describe(
     job: dict[str, Any], dataset: xr.Dataset, shown: Iterable[Configuration]
@@ -28,6 +30,7 @@ def describe(
     """
     drawn = {tuple(one.runs) for one in shown}
     drawing = {package: version(package) for package in ("matplotlib", "seaborn", "xarray")}
+    columns = {name: dataset[name].values.tolist() for name in ("spec", *PER_RUN)}
     return {
         "study": job["study"],
         "title": dataset.attrs["title"],
@@ -37,14 +40,14 @@ def describe(
         "code_hash": job["code_hash"],
         "versions": dataset.attrs["versions"] | drawing,
         "configurations": [
-            _of_configuration(dataset, one) | {"shown": tuple(one.runs) in drawn}
+            {"shown": tuple(one.runs) in drawn, **_of_configuration(columns, one)}
             for one in configurations(dataset)
         ],
     }
 
 
-def _of_configuration(dataset: xr.Dataset, one: Configuration) -> dict[str, Any]:
-    spec = json.loads(dataset["spec"].values[one.runs[0]])
+def _of_configuration(columns: dict[str, list[Any]], one: Configuration) -> dict[str, Any]:
+    spec = json.loads(columns["spec"][one.runs[0]])
     del spec["seed"]
     return {
         "dataset": one.dataset,
@@ -53,13 +56,5 @@ def _of_configuration(dataset: xr.Dataset, one: Configuration) -> dict[str, Any]
         "init_scale": one.init_scale,
         "tuned": one.tuned,
         "spec": spec,
-        "runs": [
-            {
-                name: dataset[name].values[run].item()
-                if hasattr(dataset[name].values[run], "item")
-                else dataset[name].values[run]
-                for name in ("seed", "spec_hash", "code_hash", "status")
-            }
-            for run in one.runs
-        ],
+        "runs": [{name: columns[name][run] for name in PER_RUN} for run in one.runs],
     }

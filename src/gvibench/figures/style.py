@@ -67,7 +67,7 @@ def looks(labels: Iterable[str]) -> dict[str, Look]:
     return chosen
 
 
-def settings(style: Mapping[str, Any]) -> dict[str, Any]:
+def settings(style: Mapping[str, Any]) -> Any:  # Matplotlib wants its keys as literals
     """Return Matplotlib's settings for a style of the config; figures are drawn under them."""
     size = float(style["font_size"])
     small = 0.875 * size
