@@ -227,7 +227,7 @@ def parse(
 def explain(error: ValidationError, known: Iterable[str]) -> str:
     """Say in one sentence what is wrong first: the key, the value, the nearest right name."""
     first = _most_telling(error.errors(include_url=False))
-    path = _path(first) or "the whole"
+    path = _path(first)
     if first["type"] == "extra_forbidden":
         return f"unknown key '{path}'{suggest(str(first['loc'][-1]), known)}"
     if first["type"] == "missing":
@@ -235,6 +235,8 @@ def explain(error: ValidationError, known: Iterable[str]) -> str:
     message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
     message = message.replace(" after validation", "")
     given = first.get("input")
+    if not path:
+        return message
     if isinstance(given, dict):
         return f"{message} (at {path})"
     hint = ""

@@ -1,0 +1,168 @@
+"""The workflow as users start it, beyond the plain study of `test_reruns`."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import xarray as xr
+import yaml
+from project import ROOT, STUDY, Project
+
+SMALL = {**STUDY, "seeds": 1, "datasets": {"first": STUDY["datasets"]["first"]}}
+
+
+def opened(project, study="s"):
+    path = project.folder / f"results/{study}/aggregate.zarr.zip"
+    with xr.open_dataset(path) as dataset:
+        return dataset.load()
+
+
+def test_smoke_config_from_start_to_report(tmp_path):
+    project = Project.create(tmp_path / "project", STUDY)
+    project.write_config((ROOT / "config/smoke.yaml").read_text())
+    project.snakemake()
+    for name in ("summary.md", "tables/performance.tex", "figures/gap.svg", "figures/gap.json"):
+        assert (project.folder / "results/smoke" / name).stat().st_size > 0
+    project.snakemake("--report", "report.html")
+    page = (project.folder / "report.html").read_text()
+    for word in ("Figures", "Tables", "Summary", "means over seeds"):
+        assert word.lower() in page.lower()
+
+
+def test_tuned_study(tmp_path):
+    tuning = {"steps": {"start": 0.01, "stop": 1.0, "count": 3}, "rounds": 2, "iterations": 15}
+    study = {**SMALL, "solvers": ["vn"], "step": "tuned", "seeds": 2, "tuning": tuning}
+    project = Project.create(tmp_path / "project", study)
+    project.snakemake()
+    choice = json.loads(
+        (project.folder / "results/s/tuning/first/vn/tuned/choice.json").read_text()
+    )
+    dataset = opened(project)
+    assert dataset["step_used"].values.tolist() == [choice["step"]] * 2
+    assert dataset["init_scale"].values.tolist() == [choice["init_scale"]] * 2
+    assert dataset["tuning_trials"].values.tolist() == [choice["trials"]] * 2
+    assert choice["trials"] == 2 * 3 * 2 * 2
+    assert project.executed() == set()
+    # A further seed takes the choice that was made: nothing is tuned again.
+    project.configure({**study, "seeds": 3})
+    made = project.executed()
+    assert not any("/tuning/" in path for path in made)
+    assert {path for path in made if "/runs/" in path} == {
+        "results/s/runs/first/vn/tuned/seed-2.zarr.zip"
+    }
+
+
+def test_packed_runs_equal_single_ones_and_a_seed_touches_one_block(tmp_path):
+    single = Project.create(tmp_path / "single", {**SMALL, "seeds": 5})
+    single.snakemake("--", "results/s/aggregate.zarr.zip")
+    packed = Project.create(tmp_path / "packed", {**SMALL, "seeds": 4, "pack": 3})
+    packed.snakemake("--", "results/s/aggregate.zarr.zip")
+    packed.configure({**SMALL, "seeds": 5, "pack": 3})
+    made = packed.executed("--", "results/s/aggregate.zarr.zip")
+    assert {path.rsplit("/", 1)[1] for path in made if "/runs/" in path} == {"seeds-1.zarr.zip"}
+    one, other = opened(single), opened(packed)
+    order, other_order = one["spec"].argsort(), other["spec"].argsort()
+    xr.testing.assert_allclose(
+        one["objective"].isel(run=order).drop_vars(one.coords, errors="ignore"),
+        other["objective"].isel(run=other_order).drop_vars(other.coords, errors="ignore"),
+        rtol=1e-9,
+    )
+
+
+def test_exclusive_runs_reserve_the_machine_and_say_so(tmp_path):
+    project = Project.create(tmp_path / "project", {**SMALL, "exclusive": True})
+    plainly = ("--workflow-profile", "none", "-n", "--", sorted(project.plan().runs)[0])
+    done = project.snakemake(*plainly)
+    run = (done.stdout + done.stderr).partition("rule run_solver")[2]
+    assert "threads: 2" in run  # all there are
+    project.snakemake("--", "results/s/aggregate.zarr.zip")
+    assert opened(project)["exclusive"].values.all()
+
+
+def test_diverged_runs_are_finished_jobs(tmp_path):
+    study = {**SMALL, "solvers": {"gd": {"step": 100.0}, "vn": {"step": 0.1}}}
+    project = Project.create(tmp_path / "project", study)
+    project.snakemake()
+    assert sorted(opened(project)["status"].values) == ["completed", "diverged"]
+    table = (project.folder / "results/s/tables/performance.md").read_text()
+    assert "diverged" in table
+    assert "nan" not in table.lower()
+
+
+def test_several_studies_share_their_data(tmp_path):
+    project = Project.create(tmp_path / "project", SMALL)
+    other = {**SMALL, "solvers": ["sr-vn"]}
+    project.write_config(yaml.safe_dump({"studies": {"s": SMALL, "t": other}}))
+    project.snakemake("--", "results/s/aggregate.zarr.zip", "results/t/aggregate.zarr.zip")
+    assert len(list((project.folder / "results/data").iterdir())) == 1
+    assert set(opened(project, "t")["solver"].values) == {"sr-vn"}
+
+
+def test_a_config_on_the_command_line_stands_alone(tmp_path):
+    project = Project.create(tmp_path / "project", STUDY)
+    mine = {"studies": {"mine": SMALL}, "results": "elsewhere"}
+    (project.folder / "mine.yaml").write_text(yaml.safe_dump(mine))
+    project.snakemake("--configfile", "mine.yaml", "--", "elsewhere/mine/aggregate.zarr.zip")
+    assert not (project.folder / "results").exists()
+    project.snakemake("--config", "results=there", "--", "there/s/aggregate.zarr.zip")
+    assert not (project.folder / "results").exists()
+
+
+def test_as_a_module_of_another_workflow(tmp_path):
+    project = Project.create(tmp_path / "project", STUDY)
+    outer = tmp_path / "outer"
+    outer.mkdir()
+    config = {"studies": {"inner": SMALL}}
+    (outer / "Snakefile").write_text(
+        f"""
+module gvibench:
+    snakefile: "{project.folder / "Snakefile"}"
+    config: {config!r}
+
+use rule * from gvibench as gvi_*
+
+rule mine:
+    default_target: True
+    input: "results/inner/tables/performance.csv"
+    output: "copy.csv"
+    shell: "cp {{input}} {{output}}"
+"""
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "snakemake", "--cores", "2"],
+        cwd=outer,
+        env=project.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (outer / "copy.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"stepp": 1.0}, "config: unknown key 'studies.s.stepp' (did you mean 'step'?)"),
+        ({"step": "1e-3"}, "is text to YAML, which wants 1.0e-3"),
+        ({"solvers": ["sr-vm"]}, "unknown solver 'sr-vm' (did you mean 'sr-vn'?)"),
+    ],
+)
+def test_a_mistake_in_the_config_is_one_sentence(tmp_path, change, sentence):
+    project = Project.create(tmp_path / "project", {**SMALL, **change})
+    done = project.snakemake(check=False)
+    assert done.returncode != 0
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (project.folder / "results").exists()
+
+
+def test_lint_and_format():
+    bin_folder = str(sys.executable).rpartition("/")[0]
+    for words in (
+        [sys.executable, "-m", "snakemake", "--lint"],
+        [f"{bin_folder}/snakefmt", "--check", "Snakefile", "rules"],
+    ):
+        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
