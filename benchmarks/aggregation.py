@@ -58,6 +58,7 @@ def make(folder: Path, count: int, points: int) -> Path:
                 "solver": "vn",
                 "seed": seed,
                 "choice": None,
+                "opened": [],
                 "spec_hash": spec.spec_hash,
                 "code_hash": "0",
                 "optimum": None,

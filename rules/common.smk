@@ -61,8 +61,14 @@ def optimum_job(wildcards):
     return PLAN.optima[f"{RESULTS}/optima/{wildcards.name}.zarr.zip"]
 
 
-def choice_of(job):
-    return [] if job.tuning is None else job.tuning.choice
+def beta_job(wildcards):
+    return PLAN.betas[
+        f"{RESULTS}/{wildcards.study}/tuning/{wildcards.dataset}/beta-{wildcards.name}.json"
+    ]
+
+
+def beta_of(job):
+    return [] if job.beta is None else job.beta.path
 
 
 def choices_of(study):

@@ -20,6 +20,7 @@ rule prepare_data:
 rule find_optimum:
     input:
         data=lambda wildcards: optimum_job(wildcards).data.path,
+        choices=lambda wildcards: beta_of(optimum_job(wildcards)),
     output:
         f"{RESULTS}/optima/{{name}}.zarr.zip",
     log:
@@ -33,4 +34,4 @@ rule find_optimum:
         job=lambda wildcards: optimum_job(wildcards).text,
     shell:
         "python -m gvibench.worker optimum --job {params.job:q} --data {input.data:q}"
-        " --out {output:q} > {log:q} 2>&1"
+        " --choices {input.choices:q} --out {output:q} > {log:q} 2>&1"

@@ -4,7 +4,7 @@
 rule run_solver:
     input:
         data=lambda wildcards: run_job(wildcards).data.path,
-        choice=lambda wildcards: choice_of(run_job(wildcards)),
+        choices=lambda wildcards: run_job(wildcards).choices,
     output:
         f"{RESULTS}/{{study}}/runs/{{dataset}}/{{solver}}/{{variant}}/{{name}}.zarr.zip",
     log:
@@ -20,4 +20,4 @@ rule run_solver:
         job=lambda wildcards: run_job(wildcards).text,
     shell:
         "python -m gvibench.worker run --job {params.job:q} --data {input.data:q}"
-        " --choice {input.choice:q} --out {output:q} > {log:q} 2>&1"
+        " --choices {input.choices:q} --out {output:q} > {log:q} 2>&1"

@@ -5,6 +5,7 @@ rule tune_round:
     input:
         data=lambda wildcards: tuning_job(wildcards).data.path,
         previous=previous_round,
+        choices=lambda wildcards: beta_of(tuning_job(wildcards)),
     output:
         f"{RESULTS}/{{study}}/tuning/{{dataset}}/{{solver}}/{{variant}}/round-{{round}}.zarr.zip",
     log:
@@ -18,7 +19,7 @@ rule tune_round:
         job=lambda wildcards: tuning_job(wildcards).text,
     shell:
         "python -m gvibench.worker tune --job {params.job:q} --data {input.data:q}"
-        " --previous {input.previous:q} --out {output:q} > {log:q} 2>&1"
+        " --previous {input.previous:q} --choices {input.choices:q} --out {output:q} > {log:q} 2>&1"
 
 
 rule choose_step:
@@ -34,4 +35,23 @@ rule choose_step:
         job=lambda wildcards: tuning_job(wildcards).text,
     shell:
         "python -m gvibench.worker choose --job {params.job:q} --rounds {input.rounds:q}"
+        " --out {output:q} > {log:q} 2>&1"
+
+
+rule choose_beta:
+    input:
+        data=lambda wildcards: beta_job(wildcards).data.path,
+    output:
+        f"{RESULTS}/{{study}}/tuning/{{dataset}}/beta-{{name}}.json",
+    log:
+        f"{RESULTS}/{{study}}/logs/tuning/{{dataset}}/beta-{{name}}.log",
+    conda:
+        "../envs/gvibench.yaml"
+    resources:
+        mem_mb=lambda wildcards: memory_mb(beta_job(wildcards).spec),
+        runtime=120,
+    params:
+        job=lambda wildcards: beta_job(wildcards).text,
+    shell:
+        "python -m gvibench.worker beta --job {params.job:q} --data {input.data:q}"
         " --out {output:q} > {log:q} 2>&1"

@@ -20,6 +20,7 @@ def entry(trace, path, group=None, **changes):
         "solver": trace.spec["solver"],
         "seed": trace.spec["seed"],
         "choice": None,
+        "opened": [],
         "spec_hash": trace.attrs["spec_hash"],
         "code_hash": trace.attrs["code_hash"],
         "optimum": None,
@@ -131,6 +132,7 @@ def test_a_tuned_run_may_have_any_step_but_nothing_else(tmp_path):
         trace,
         tmp_path / "t.zarr.zip",
         choice=str(tmp_path / "choice.json"),
+        opened=["init_scale", "step"],
         spec_hash=expected,
     )
     dataset = combine(tmp_path, [tuned])

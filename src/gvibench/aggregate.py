@@ -120,8 +120,7 @@ def _opened(entry: Entry) -> Iterator[tuple[StoredGroup, str]]:
         group = root if name is None else root.group(name)
         attrs = check_attributes(group, where)
         spec = json.loads(attrs["spec"])
-        if entry["choice"] is not None:
-            spec |= {"step": None, "init_scale": None}
+        spec |= dict.fromkeys(entry["opened"])
         if hash_text(json.dumps(spec, sort_keys=True, separators=(",", ":"))) != entry["spec_hash"]:
             raise UserError(f"{where} is of another run than the config asks for")
         if attrs["code_hash"] != entry["code_hash"]:

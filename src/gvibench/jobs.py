@@ -24,11 +24,11 @@ from gvibench.spec import DataSpec, ProblemSpec, RunSpec, canonical_json, hash_t
 from gvibench.study import Config, DatasetSettings, LogGrid, Settings, SolverSettings, Study
 from gvibench.traces import group_name
 
-__all__ = ["DataJob", "OptimumJob", "Plan", "RunJob", "TuningJob", "expand"]
+__all__ = ["BetaJob", "DataJob", "OptimumJob", "Plan", "RunJob", "TuningJob", "expand"]
 
 TUNED = "tuned"
-OPEN = {"step": None, "init_scale": None}
-"""What a tuned run does not know before the tuning stage has spoken."""
+PLACEHOLDER = 1.0
+"""Stands for a number that the tuning stage will choose; in texts it is null."""
 
 
 @dataclass(frozen=True)
@@ -47,17 +47,35 @@ class DataJob:
 
 
 @dataclass(frozen=True)
+class BetaJob:
+    """Chooses beta for one problem, on a validation part of its training rows."""
+
+    path: str
+    data: DataJob
+    spec: ProblemSpec
+    betas: tuple[float, ...]
+
+    @functools.cached_property
+    def text(self) -> str:
+        """The defining text."""
+        code = hash_text(optimum_code_hash(self.spec) + code_hash(["gvibench.tuning"]))
+        return _text(code_hash=code, spec=_template(self.spec, {"beta"}), betas=self.betas)
+
+
+@dataclass(frozen=True)
 class OptimumJob:
     """Finds the optimum of one problem."""
 
     path: str
     data: DataJob
     spec: ProblemSpec
+    beta: BetaJob | None
 
     @functools.cached_property
     def text(self) -> str:
         """The defining text."""
-        return _text(code_hash=optimum_code_hash(self.spec), spec=self.spec.model_dump(mode="json"))
+        spec = _template(self.spec, {"beta"} if self.beta else set())
+        return _text(code_hash=optimum_code_hash(self.spec), spec=spec)
 
 
 @dataclass(frozen=True)
@@ -68,6 +86,7 @@ class TuningJob:
     data: DataJob
     spec: RunSpec
     settings: Mapping[str, Any]
+    beta: BetaJob | None
 
     @property
     def choice(self) -> str:
@@ -82,8 +101,9 @@ class TuningJob:
     @functools.cached_property
     def text(self) -> str:
         """The defining text."""
+        opened = {"step", "init_scale"} | ({"beta"} if self.beta else set())
+        spec = _template(self.spec, opened)
         code = _tuning_code_hash(self.spec)
-        spec = {**self.spec.model_dump(mode="json"), **OPEN}
         return _text(code_hash=code, spec=spec, tuning=dict(self.settings))
 
 
@@ -97,11 +117,24 @@ class RunJob:
     solver: str
     data: DataJob
     specs: tuple[RunSpec, ...]
-    """One per seed; step and initial scale are placeholders if there is a tuning stage."""
+    """One per seed, with placeholders for what is `opened`."""
     packed: bool
     exclusive: bool
     tuning: TuningJob | None
+    beta: BetaJob | None
     optimum: OptimumJob | None
+
+    @property
+    def opened(self) -> set[str]:
+        """The fields that the tuning stage chooses."""
+        tuned = {"step", "init_scale"} if self.tuning else set()
+        return tuned | ({"beta"} if self.beta else set())
+
+    @property
+    def choices(self) -> list[str]:
+        """The files with what the tuning stage chose."""
+        tuned = [self.tuning.choice] if self.tuning else []
+        return tuned + ([self.beta.path] if self.beta else [])
 
     @functools.cached_property
     def text(self) -> str:
@@ -110,11 +143,8 @@ class RunJob:
             code_hash=_run_code_hash(self.specs[0]),
             exclusive=self.exclusive,
             packed=self.packed,
-            specs=[self._as_json(spec) for spec in self.specs],
+            specs=[_template(spec, self.opened) for spec in self.specs],
         )
-
-    def _as_json(self, spec: RunSpec) -> dict[str, Any]:
-        return {**spec.model_dump(mode="json"), **(OPEN if self.tuning else {})}
 
     def entries(self) -> list[dict[str, Any]]:
         """Return what the manifest says of each run in this job."""
@@ -123,6 +153,7 @@ class RunJob:
             "dataset": self.dataset,
             "solver": self.solver,
             "choice": self.tuning.choice if self.tuning else None,
+            "opened": sorted(self.opened),
             "code_hash": _run_code_hash(self.specs[0]),
             "optimum": self.optimum.path if self.optimum else None,
         }
@@ -131,7 +162,7 @@ class RunJob:
                 **shared,
                 "group": group_name(spec.seed) if self.packed else None,
                 "seed": spec.seed,
-                "spec_hash": template_hash(self._as_json(spec)),
+                "spec_hash": template_hash(_template(spec, self.opened)),
             }
             for spec in self.specs
         ]
@@ -148,6 +179,7 @@ class Plan:
     optima: dict[str, OptimumJob]
     tuning: dict[str, TuningJob]
     """By folder."""
+    betas: dict[str, BetaJob]
 
     def of_study(self, study: str) -> list[RunJob]:
         """Return the run jobs of one study."""
@@ -198,7 +230,7 @@ def template_hash(spec: Mapping[str, Any]) -> str:
 
 def expand(config: Config) -> Plan:
     """Expand a config into jobs; a mistake in it is one sentence with the key's path."""
-    plan = Plan(config, {}, {}, {}, {})
+    plan = Plan(config, {}, {}, {}, {}, {})
     for name, study in config.studies.items():
         for job in _expand_study(plan, name, study):
             if job.path in plan.runs:
@@ -232,6 +264,7 @@ class _Variant:
     label: str
     spec: RunSpec
     tuned: bool
+    beta_tuned: bool
 
 
 def _variants(
@@ -249,14 +282,15 @@ def _variants(
     fixed = _merge(layers)
     steps = fixed.pop("step", None)
     scales = fixed.pop("init_scale", 1.0)
-    fixed.setdefault("beta", find(data).beta)
+    beta = fixed.pop("beta", find(data).beta)
+    fixed["beta"] = PLACEHOLDER if beta == TUNED else beta
     try:
         fixed["solver_options"] = solvers.configure(solver_id, options).model_dump()
     except UserError as error:
         raise UserError(f"{where}: {error}") from error
     tuned = steps == TUNED
     pairs = (
-        [(1.0, 1.0)]
+        [(PLACEHOLDER, PLACEHOLDER)]
         if tuned
         else itertools.product(
             _steps(steps, data, solver_id, where), scales if isinstance(scales, list) else [scales]
@@ -270,7 +304,7 @@ def _variants(
         spec = parse(RunSpec, values, where)
         label = TUNED if tuned else f"step-{_label(step)}_scale-{_label(scale)}"
         label = "_".join([label, *(f"{key}-{_label(v)}" for key, v in changes.items())])
-        yield _Variant(label, spec, tuned)
+        yield _Variant(label, spec, tuned, beta == TUNED and "beta" not in changes)
 
 
 def _merge(layers: list[Settings]) -> dict[str, Any]:
@@ -351,11 +385,14 @@ def _jobs_of_variant(
     root = PurePosixPath(plan.config.results)
     data_path = f"{root}/data/{dataset}-{hash_text(canonical_json(variant.spec.data))[:8]}.zarr.zip"
     data = plan.data.setdefault(data_path, DataJob(data_path, variant.spec.data))
-    optimum = _optimum(plan, study, dataset, data, variant.spec)
+    beta = None
+    if variant.beta_tuned:
+        beta = _beta(plan, study_name, study, dataset, data, variant.spec)
+    optimum = _optimum(plan, study, dataset, data, variant.spec, beta)
     tuning = None
     if variant.tuned:
         folder = f"{root}/{study_name}/tuning/{dataset}/{solver}/{variant.label}"
-        tuning = _tuning(folder, study, data, variant.spec, seeds, where)
+        tuning = _tuning(folder, study, data, variant.spec, seeds, beta, where)
         plan.tuning[folder] = tuning
     base = f"{root}/{study_name}/runs/{dataset}/{solver}/{variant.label}"
     for block in _blocks(seeds, study.pack):
@@ -371,6 +408,7 @@ def _jobs_of_variant(
             packed=packed,
             exclusive=study.exclusive,
             tuning=tuning,
+            beta=beta,
             optimum=optimum,
         )
 
@@ -381,31 +419,52 @@ def _blocks(seeds: list[int], size: int) -> list[list[int]]:
     return [list(block) for _, block in itertools.groupby(ordered, key=lambda seed: seed // size)]
 
 
+def _beta(
+    plan: Plan, name: str, study: Study, dataset: str, data: DataJob, spec: RunSpec
+) -> BetaJob:
+    problem, betas = spec.problem(), tuple(study.tuning.betas)
+    key = hash_text(json.dumps([_template(problem, {"beta"}), betas], sort_keys=True))
+    path = f"{plan.config.results}/{name}/tuning/{dataset}/beta-{key[:8]}.json"
+    return plan.betas.setdefault(path, BetaJob(path, data, problem, betas))
+
+
 def _optimum(
-    plan: Plan, study: Study, dataset: str, data: DataJob, spec: RunSpec
+    plan: Plan, study: Study, dataset: str, data: DataJob, spec: RunSpec, beta: BetaJob | None
 ) -> OptimumJob | None:
     # The non-convex model has no one optimum, and without a prior there may be none.
     if study.gap != "optimum" or spec.model == "non-convex" or spec.beta == 0:
         return None
     problem = spec.problem()
-    path = f"{plan.config.results}/optima/{dataset}-{problem.spec_hash[:8]}.zarr.zip"
-    return plan.optima.setdefault(path, OptimumJob(path, data, problem))
+    key = problem.spec_hash if beta is None else hash_text(beta.path)
+    path = f"{plan.config.results}/optima/{dataset}-{key[:8]}.zarr.zip"
+    return plan.optima.setdefault(path, OptimumJob(path, data, problem, beta))
 
 
 def _tuning(
-    folder: str, study: Study, data: DataJob, spec: RunSpec, seeds: list[int], where: str
+    folder: str,
+    study: Study,
+    data: DataJob,
+    spec: RunSpec,
+    seeds: list[int],
+    beta: BetaJob | None,
+    where: str,
 ) -> TuningJob:
     if both := set(study.tuning.seeds) & set(seeds):
         raise UserError(
             f"{where}: seed {min(both)} is used for tuning and for reporting: choose tuning.seeds "
             "that are not among the seeds of the study"
         )
-    settings = study.tuning.model_dump(mode="json")
+    settings = study.tuning.model_dump(mode="json", exclude={"betas"})
     budget = settings.pop("iterations") or spec.iterations
     trial = spec.model_copy(
         update={"iterations": budget, "snapshots": 0, "record": (), "record_every": "log"}
     )
-    return TuningJob(folder, data, trial, settings)
+    return TuningJob(folder, data, trial, settings, beta)
+
+
+def _template(spec: ProblemSpec, opened: set[str]) -> dict[str, Any]:
+    """Return a spec as JSON with null for what is still to be chosen."""
+    return {**spec.model_dump(mode="json"), **dict.fromkeys(opened)}
 
 
 def _text(**parts: Any) -> str:

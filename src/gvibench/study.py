@@ -14,7 +14,17 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, create_model
 
 from gvibench.errors import UserError
-from gvibench.spec import DataSpec, Frozen, Name, Option, Positive, RunSpec, Seed, parse
+from gvibench.spec import (
+    DataSpec,
+    Frozen,
+    Name,
+    NonNegative,
+    Option,
+    Positive,
+    RunSpec,
+    Seed,
+    parse,
+)
 
 __all__ = [
     "Config",
@@ -80,7 +90,7 @@ Seeds = (
 )
 
 # Every field of a run may be set at every level, except those that say which run it is.
-_ELSEWHERE = {"data", "solver", "solver_options", "step", "init_scale", "seed", "record"}
+_ELSEWHERE = {"data", "solver", "solver_options", "beta", "step", "init_scale", "seed", "record"}
 
 
 def _optional(model: type[BaseModel], without: set[str]) -> dict[str, Any]:
@@ -105,6 +115,9 @@ _RunFields: Any = create_model(
 class Settings(_RunFields):
     """What may be set for a whole study, for a data set and for a solver."""
 
+    beta: Literal["tuned"] | Annotated[NonNegative, BeforeValidator(_is_number)] | None = None
+    """Coefficient of |theta|^2 / 2 in the loss: a number, or `tuned` on a validation part of the
+    training rows (default: the data set's own)."""
     step: Steps | None = None
     """A number, a list, a grid, `paper` (the paper's) or `tuned` (by the tuning stage)."""
     init_scale: Scales | None = None
@@ -151,6 +164,8 @@ class Tuning(Frozen):
     """Budget of each trial (default: that of the run)."""
     seeds: Annotated[list[Seed], Field(min_length=1), AfterValidator(_distinct)] = [1000, 1001]
     """Seeds of the trials; none may be a seed of the study."""
+    betas: Numbers = [0.001, 0.01, 0.1, 1.0, 10.0]
+    """What `beta: tuned` chooses from."""
 
 
 def _to_mapping(value: Any) -> Any:

@@ -23,17 +23,14 @@ def bad_files(plan: Plan) -> dict[str, str]:
     bad: dict[str, str] = {}
     for job in plan.runs.values():
         if Path(job.path).exists():
-            entries = job.entries()
-            if job.tuning is not None and not Path(job.tuning.choice).exists():
-                entries = []  # it will be made again in any case
-            bad |= check(entries)
+            bad |= check(job.entries())
     return bad
 
 
 def orphans(plan: Plan) -> list[Path]:
     """Return the files of runs, tuning, data and optima that the config no longer names."""
     root = Path(plan.config.results)
-    named = {*plan.runs, *plan.data, *plan.optima}
+    named = {*plan.runs, *plan.data, *plan.optima, *plan.betas}
     for job in plan.tuning.values():
         named |= {job.choice, *job.rounds}
     folders = [root / "data", root / "optima"]
@@ -82,9 +79,9 @@ def estimate_cost(plan: Plan) -> Cost:
         # A good part of the trials diverges early.
         seconds += len(tuning.rounds) * (START_SECONDS + 0.7 * trials * run_seconds(tuning.spec))
         seconds += STAGE_SECONDS["choose"]
-    jobs["data and optima"] = len(plan.data) + len(plan.optima)
+    jobs["data and optima"] = len(plan.data) + len(plan.optima) + len(plan.betas)
     seconds += len(plan.data) * STAGE_SECONDS["prepare"]
-    seconds += len(plan.optima) * STAGE_SECONDS["optimum"]
+    seconds += (len(plan.optima) + 5 * len(plan.betas)) * STAGE_SECONDS["optimum"]
     for study in plan.config.studies.values():
         outputs = len(study.figures) + len(study.tables) + 1
         jobs["tables, figures, reports"] += outputs + 1

@@ -35,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("run", _run, "data", "out"),
         ("tune", _tune, "data", "out"),
         ("choose", _choose, "out"),
+        ("beta", _beta, "data", "out"),
         ("aggregate", _aggregate, "manifest", "out"),
         ("table", _table, "aggregate", "out"),
         ("figure", _figure, "aggregate", "out"),
@@ -42,8 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ):
         added = stage(name, command, *files)
         added.add_argument("--job", metavar="JSON", required=True)
-        if name == "run":
-            added.add_argument("--choice", type=Path, nargs="?")
+        if name in {"run", "optimum", "tune"}:
+            added.add_argument("--choices", type=Path, nargs="*", default=[])
         if name == "tune":
             added.add_argument("--previous", type=Path, nargs="?")
         if name == "choose":
@@ -78,8 +79,10 @@ def _optimum(options: argparse.Namespace) -> None:
     from gvibench.datasets.prepared import read_prepared
     from gvibench.optimum import find_optimum, write_optimum
     from gvibench.spec import ProblemSpec, parse
+    from gvibench.tuning import read_choices
 
-    spec = parse(ProblemSpec, _job(options)["spec"], "optimum")
+    values = {**_job(options)["spec"], **read_choices(options.choices)}
+    spec = parse(ProblemSpec, values, "optimum")
     optimum = find_optimum(spec, read_prepared(options.data))
     write_optimum(options.out, optimum)
     print(optimum.summary())
@@ -95,7 +98,8 @@ def _run(options: argparse.Namespace) -> None:
 
     job = _job(options)
     data = read_prepared(options.data)
-    specs = [parse(RunSpec, {**spec, **_chosen(options)}, "run") for spec in job["specs"]]
+    chosen = _chosen(options.choices)
+    specs = [parse(RunSpec, {**spec, **chosen}, "run") for spec in job["specs"]]
     _require_code(job, run_code_hash(specs[0]))
     packed = Group({"kind": PACKED})
     for spec in specs:
@@ -108,13 +112,21 @@ def _run(options: argparse.Namespace) -> None:
     write_zip(options.out, packed)
 
 
-def _chosen(options: argparse.Namespace) -> dict[str, float]:
-    if options.choice is None:
+def _chosen(choices: list[Path]) -> dict[str, float]:
+    if not choices:  # most runs: they start faster without the tuning stage's imports
         return {}
-    from gvibench.tuning import read_choice
+    from gvibench.tuning import read_choices
 
-    choice = read_choice(options.choice)
-    return {"step": choice.step, "init_scale": choice.init_scale}
+    return read_choices(choices)
+
+
+def _beta(options: argparse.Namespace) -> None:
+    from gvibench.datasets.prepared import read_prepared
+    from gvibench.tuning import choose_beta
+
+    job = _job(options)
+    best = choose_beta(job["spec"], job["betas"], read_prepared(options.data), options.out)
+    print(f"beta {best:g}")
 
 
 def _tune(options: argparse.Namespace) -> None:
@@ -124,7 +136,8 @@ def _tune(options: argparse.Namespace) -> None:
     job = _job(options)
     tuning = job["tuning"]
     grid = first_grid(tuning) if options.previous is None else next_grid(options.previous)
-    try_grid(job["spec"], tuning["seeds"], grid, read_prepared(options.data), options.out)
+    template = {**job["spec"], **_chosen(options.choices)}
+    try_grid(template, tuning["seeds"], grid, read_prepared(options.data), options.out)
 
 
 def _choose(options: argparse.Namespace) -> None:

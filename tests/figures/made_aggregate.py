@@ -110,6 +110,7 @@ def write_aggregate(folder: Path, runs, gap="optimum", title="Made"):
                 "solver": run.solver,
                 "seed": run.seed,
                 "choice": choice and str(choice),
+                "opened": ["init_scale", "step"] if choice else [],
                 "optimum": optimum and str(optimum),
                 "code_hash": "feedfacefeedface",
                 "spec_hash": _hash(spec),

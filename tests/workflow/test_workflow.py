@@ -53,6 +53,23 @@ def test_tuned_study(tmp_path):
     }
 
 
+def test_tuned_beta(tmp_path):
+    tuning = {"steps": {"start": 0.1, "stop": 1.0, "count": 2}, "rounds": 1, "betas": [0.01, 50.0]}
+    study = {**SMALL, "solvers": {"vn": {"step": "tuned"}, "sr-vn": {}}, "beta": "tuned"}
+    project = Project.create(tmp_path / "project", {**study, "tuning": tuning})
+    project.snakemake("--", "results/s/aggregate.zarr.zip")
+    [path] = (project.folder / "results/s/tuning/first").glob("beta-*.json")
+    choice = json.loads(path.read_text())
+    losses = {tried["beta"]: tried["validation_nll"] for tried in choice["tried"]}
+    assert choice["beta"] == min(losses, key=losses.get)
+    dataset = opened(project)
+    assert set(dataset["beta"].values) == {choice["beta"]}
+    # The optimum is that of the chosen beta: no run is below it.
+    last = dataset["objective"].min("iteration")
+    assert (last >= dataset["optimum_objective"] - 1e-9).all()
+    assert project.executed("--", "results/s/aggregate.zarr.zip") == set()
+
+
 def test_packed_runs_equal_single_ones_and_a_seed_touches_one_block(tmp_path):
     single = Project.create(tmp_path / "single", {**SMALL, "seeds": 5})
     single.snakemake("--", "results/s/aggregate.zarr.zip")
