@@ -10,7 +10,6 @@ from gvibench.errors import UserError
 from gvibench.gaussian import CovarianceFactor
 from gvibench.models import Rows
 from gvibench.run import execute, initial_mean
-from gvibench.solvers.base import half_lower
 from gvibench.spec import DataSpec
 from problems import build, rows, spec
 
@@ -227,7 +226,7 @@ def test_sr_vn_rotated_is_sr_vn_in_a_basis_of_the_rows():
         residual = c.T @ oracle.curvature @ c - np.eye(30)
         m, c = (
             m - 1e-3 * c @ c.T @ oracle.gradient,
-            c - 1e-3 * c @ half_lower(model.backend, residual),
+            c - 1e-3 * c @ model.backend.half_lower(residual),
         )
 
 

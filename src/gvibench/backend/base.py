@@ -60,6 +60,15 @@ class Backend(Protocol):
         `rows` itself, which is then lost.
         """
 
+    def identity(self, d: int) -> Array:
+        """Return the identity matrix, which must not be written to."""
+
+    def lower(self, matrix: Array) -> Array:
+        """Return the lower triangle."""
+
+    def half_lower(self, matrix: Array) -> Array:
+        """Return tril½: the strict lower triangle with half the diagonal."""
+
     def mirror(self, lower_half: Array) -> Array:
         """Return the symmetric matrix whose lower triangle is given."""
 

@@ -1,5 +1,6 @@
 """NumPy arrays with SciPy's BLAS and LAPACK."""
 
+import functools
 import time
 from typing import Any
 
@@ -49,7 +50,7 @@ class NumpyBackend:
         return self._triangular(self._trsm, rows, lower, transpose=0)
 
     def lower_times_lower(self, left: Array, right: Array) -> Array:
-        return np.tril(self.times_lower(left, right))
+        return self.lower(self.times_lower(left, right))
 
     def _triangular(
         self, routine: Any, rows: Array, lower: Array, transpose: int, out: Array | None = None
@@ -72,11 +73,17 @@ class NumpyBackend:
             self._syrk(-2.0, negative.T, beta=1.0, c=total.T, lower=0, overwrite_c=1)
         return total
 
+    def identity(self, d: int) -> Array:
+        return _identity(d, self.dtype)
+
+    def lower(self, matrix: Array) -> Array:
+        return matrix * _lower_mask(len(matrix), self.dtype)
+
+    def half_lower(self, matrix: Array) -> Array:
+        return matrix * _half_lower_mask(len(matrix), self.dtype)
+
     def mirror(self, lower_half: Array) -> Array:
-        lower = np.tril(lower_half)
-        full = lower + lower.T
-        np.fill_diagonal(full, lower.diagonal())
-        return full
+        return np.where(_lower_mask(len(lower_half), np.dtype(bool)), lower_half, lower_half.T)
 
     def cholesky(self, matrix: Array, name: str) -> Array:
         upper, info = self._potrf(matrix.T, lower=0, clean=1)
@@ -94,7 +101,7 @@ class NumpyBackend:
         if not np.isfinite(root).all():
             raise Diverged("the factor of V is not finite")
         packed = self._geqrf(root.T, lwork=64 * len(root))[0]  # room for its blocked form
-        lower = np.tril(packed.T)
+        lower = self.lower(packed.T)
         lower *= np.where(lower.diagonal() < 0, -1, 1).astype(self.dtype)
         return np.ascontiguousarray(lower)
 
@@ -104,6 +111,29 @@ class NumpyBackend:
 
     def timer(self) -> "WallTimer":
         return WallTimer()
+
+
+# Made once per size: for small problems making them takes longer than using them.
+
+
+@functools.cache
+def _identity(d: int, dtype: np.dtype[Any]) -> Array:
+    return _frozen(np.eye(d, dtype=dtype))
+
+
+@functools.cache
+def _lower_mask(d: int, dtype: np.dtype[Any]) -> Array:
+    return _frozen(np.tri(d, dtype=dtype))
+
+
+@functools.cache
+def _half_lower_mask(d: int, dtype: np.dtype[Any]) -> Array:
+    return _frozen(np.tri(d, dtype=dtype) - 0.5 * np.eye(d, dtype=dtype))
+
+
+def _frozen(array: Array) -> Array:
+    array.flags.writeable = False
+    return array
 
 
 class WallTimer:

@@ -214,7 +214,7 @@ class Model:
         white = (
             oracle.curvature if oracle.kind == "whitened" else factor.congruence(oracle.curvature)
         )
-        residual = white - self.gamma * xp.eye(self.d, dtype=self.backend.dtype)
+        residual = white - self.gamma * self.backend.identity(self.d)
         square = xp.sum(residual * residual)
         if self.multiplicity > 1:
             square = square + (self.multiplicity - 1) * residual[-1, -1] ** 2
@@ -301,11 +301,8 @@ class Model:
         curvature: Curvature,
     ) -> Oracle:
         """Add penalty and prior to the sums over rows."""
-        xp = self.backend.xp
         penalty, penalty_gradient = self.penalty(mean)
-        prior = (
-            factor.inner() if curvature == "whitened" else xp.eye(self.d, dtype=self.backend.dtype)
-        )
+        prior = factor.inner() if curvature == "whitened" else self.backend.identity(self.d)
         return Oracle(
             value + penalty,
             gradient + self.beta * mean + penalty_gradient,

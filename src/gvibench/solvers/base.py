@@ -7,7 +7,7 @@ from gvibench.gaussian import CovarianceFactor, Factor
 from gvibench.models.base import Curvature, Model, Oracle
 from gvibench.spec import Frozen
 
-__all__ = ["Solver", "State", "half_lower"]
+__all__ = ["Solver", "State"]
 
 
 class State(NamedTuple):
@@ -78,10 +78,4 @@ class Solver(Frozen):
 
 def isotropic(backend: Backend, d: int, scale: float) -> CovarianceFactor:
     """Return the factor of scale^2 I."""
-    return CovarianceFactor(backend, scale * backend.xp.eye(d, dtype=backend.dtype))
-
-
-def half_lower(backend: Backend, matrix: Array) -> Array:
-    """Return tril½: the strict lower triangle with half the diagonal."""
-    xp = backend.xp
-    return xp.tril(matrix) - 0.5 * xp.diag(xp.diagonal(matrix))
+    return CovarianceFactor(backend, scale * backend.identity(d))

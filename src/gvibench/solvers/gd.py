@@ -30,7 +30,7 @@ class Gd(Solver):
 
     def init(self, model: Model, mean: Array, scale: float) -> State:
         backend = model.backend
-        covariance = scale**2.0 * backend.xp.eye(model.d, dtype=backend.dtype)
+        covariance = scale**2.0 * backend.identity(model.d)
         return super().init(model, mean, scale)._replace(memory=covariance)
 
     def step(self, state: State, model: Model, rho: float) -> State:

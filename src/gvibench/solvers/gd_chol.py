@@ -37,7 +37,7 @@ class GdChol(Solver):
         backend, xp = model.backend, model.backend.xp
         old = state.factor.lower
         diagonal = xp.diagonal(old)
-        force = xp.tril(backend.times_lower(state.oracle.curvature, old))
+        force = backend.lower(backend.times_lower(state.oracle.curvature, old))
         new = old - rho * (force - model.gamma * xp.diag(1.0 / diagonal))
         mean = state.mean - rho * state.oracle.gradient
         flips = state.sign_flips + xp.sum(diagonal * xp.diagonal(new) < 0)

@@ -7,7 +7,7 @@ from gvibench.backend import Array
 from gvibench.errors import Diverged
 from gvibench.gaussian import CovarianceFactor
 from gvibench.models.base import Model, Oracle
-from gvibench.solvers.base import Solver, State, half_lower
+from gvibench.solvers.base import Solver, State
 
 __all__ = ["NgFlow"]
 
@@ -81,7 +81,7 @@ class NgFlow(Solver):
         return CovarianceFactor(model.backend, lower)
 
     def _velocity(self, model: Model, point: "Point", iteration: int) -> "Point":
-        backend, xp = model.backend, model.backend.xp
+        backend = model.backend
         factor = self._factor(model, point)
         if self.parametrisation == "covariance":
             oracle: Oracle = model.oracle(point.mean, factor, "hessian", iteration)
@@ -89,8 +89,8 @@ class NgFlow(Solver):
             curved = covariance @ oracle.curvature @ covariance
             return Point(-(covariance @ oracle.gradient), model.gamma * covariance - curved)
         oracle = model.oracle(point.mean, factor, "whitened", iteration)
-        residual = model.gamma * xp.eye(model.d, dtype=backend.dtype) - oracle.curvature
-        change = backend.lower_times_lower(point.matrix, half_lower(backend, residual))
+        residual = model.gamma * backend.identity(model.d) - oracle.curvature
+        change = backend.lower_times_lower(point.matrix, backend.half_lower(residual))
         return Point(-factor.covariance_times(oracle.gradient), change)
 
 

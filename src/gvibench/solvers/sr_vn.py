@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from gvibench.gaussian import CovarianceFactor
 from gvibench.models.base import Curvature, Model
-from gvibench.solvers.base import Solver, State, half_lower
+from gvibench.solvers.base import Solver, State
 
 __all__ = ["SrVn"]
 
@@ -39,8 +39,8 @@ class SrVn(Solver):
     def step(self, state: State, model: Model, rho: float) -> State:
         backend, xp = model.backend, model.backend.xp
         old = state.factor.lower
-        residual = state.oracle.curvature - model.gamma * xp.eye(model.d, dtype=backend.dtype)
-        new = old - rho * backend.lower_times_lower(old, half_lower(backend, residual))
+        residual = state.oracle.curvature - model.gamma * backend.identity(model.d)
+        new = old - rho * backend.lower_times_lower(old, backend.half_lower(residual))
         mean = state.mean - rho * state.factor.covariance_times(state.oracle.gradient)
         flips = state.sign_flips + xp.sum(xp.diagonal(old) * xp.diagonal(new) < 0)
         return self.advance(

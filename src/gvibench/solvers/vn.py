@@ -31,7 +31,7 @@ class Vn(Solver):
 
     def init(self, model: Model, mean: Array, scale: float) -> State:
         backend = model.backend
-        precision = scale**-2.0 * backend.xp.eye(model.d, dtype=backend.dtype)
+        precision = scale**-2.0 * backend.identity(model.d)
         return super().init(model, mean, scale)._replace(memory=precision)
 
     def step(self, state: State, model: Model, rho: float) -> State:
