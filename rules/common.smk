@@ -18,7 +18,7 @@ os.environ.update(
 from gvibench.errors import UserError
 from gvibench.estimate import data_memory_mb, memory_mb, runtime_minutes
 from gvibench.files import atomic_path
-from gvibench.jobs import expand as expand_config
+from gvibench.expansion import expand as expand_config
 from gvibench.study import load_config
 
 try:

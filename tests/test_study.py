@@ -5,7 +5,7 @@ import yaml
 
 from gvibench import configdoc
 from gvibench.errors import UserError
-from gvibench.jobs import expand
+from gvibench.expansion import expand
 from gvibench.study import LogGrid, load_config, read_config
 
 ROOT = Path(__file__).parents[1]

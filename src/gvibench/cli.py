@@ -270,7 +270,7 @@ def _show(options: argparse.Namespace) -> None:
 
 
 def _planned(options: argparse.Namespace) -> "Plan":
-    from gvibench.jobs import expand
+    from gvibench.expansion import expand
     from gvibench.study import read_config
 
     return expand(read_config(options.config))

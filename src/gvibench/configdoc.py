@@ -14,28 +14,11 @@ from pydantic import BaseModel
 
 from gvibench.files import atomic_path
 from gvibench.spec import DataSpec, RunSpec, documentation
-from gvibench.study import (
-    Config,
-    DatasetSettings,
-    LogGrid,
-    SolverSettings,
-    Study,
-    Style,
-    Tuning,
-)
+from gvibench.study import MODELS, Config, Study
 
 __all__ = ["default_config", "schema", "settings_help"]
 
 FOLDER = Path("config")
-MODELS: tuple[type[BaseModel], ...] = (
-    Config,
-    Study,
-    DatasetSettings,
-    SolverSettings,
-    Tuning,
-    LogGrid,
-    Style,
-)
 
 DEFAULT_STUDY: dict[str, Any] = {
     "title": "Eight solvers on bundled data, each with its own tuned step",

@@ -27,6 +27,7 @@ from gvibench.spec import (
 )
 
 __all__ = [
+    "MODELS",
     "Config",
     "DatasetSettings",
     "LogGrid",
@@ -263,12 +264,16 @@ def read_config(path: Path) -> Config:
 
 
 def _all_names() -> Iterable[str]:
-    kinds: tuple[type[BaseModel], ...] = (
-        Config,
-        Study,
-        DatasetSettings,
-        SolverSettings,
-        Tuning,
-        LogGrid,
-    )
-    return {name for kind in kinds for name in kind.model_fields}
+    return {name for model in MODELS for name in model.model_fields}
+
+
+MODELS: tuple[type[BaseModel], ...] = (
+    Config,
+    Study,
+    DatasetSettings,
+    SolverSettings,
+    Tuning,
+    LogGrid,
+    Style,
+)
+"""Everything a config may contain."""

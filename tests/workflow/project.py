@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from gvibench.jobs import expand
+from gvibench.expansion import expand
 from gvibench.study import load_config
 from gvibench.zarrzip import open_zip
 
