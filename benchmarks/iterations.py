@@ -90,6 +90,7 @@ def compare(dataset: str, solver_id: str, expectation: str) -> dict[str, float]:
     pieces = expectations.build("piecewise").pieces
     plain = [mean, np.eye(model.d), 0.0]
     floor = Floor(model.train.x, solver_id)
+    signed = -train.y[:, None] * train.x
 
     def expect(mu, s2):
         return plain_numpy.expect_pieces(mu, s2, pieces)
@@ -98,7 +99,7 @@ def compare(dataset: str, solver_id: str, expectation: str) -> dict[str, float]:
         state[0] = solver.step(state[0], model, spec.step)
 
     def step_plain() -> None:
-        plain[:] = plain_step(model.train.x, *plain[:2], spec.step, spec.beta, expect)
+        plain[:] = plain_step(signed, *plain[:2], spec.step, spec.beta, expect)
 
     work = model.n * model.d**2
     rounds = 100 if work < 1e6 else 30 if work < 1e9 else 3

@@ -192,9 +192,9 @@ def test_stochastic_oracle_is_seeded_by_iteration():
 def test_loss_at_a_point_is_stable():
     loss = build().loss
     t = np.array([-800.0, -30.0, -1e-3, 0.0, 1e-3, 30.0, 800.0])
-    value, slope, curvature = loss.at(t, np.ones_like(t))
+    value, slope, curvature = loss.at(-t, np.ones_like(t))
     assert_allclose(value, softplus(t), rtol=1e-14)
-    assert_allclose(slope, special.expit(t), rtol=1e-14)
+    assert_allclose(slope, -special.expit(t), rtol=1e-14)
     assert_allclose(curvature, special.expit(t) * special.expit(-t), rtol=1e-14)
 
 

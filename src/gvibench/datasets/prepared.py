@@ -20,6 +20,7 @@ from gvibench.zarrzip import StoredGroup, open_zip
 __all__ = ["KIND", "Prepared", "read_prepared"]
 
 KIND = "gvibench prepared data"
+BLOCK_ROWS = 8192
 
 Floats = NDArray[np.float64]
 
@@ -66,7 +67,7 @@ def _read_rows(root: StoredGroup, part: str, rows: int, columns: int) -> tuple[F
     else:
         x = _densify(
             _as(group.read("data"), np.float64),
-            _as(group.read("indices"), np.int64),
+            group.read("indices"),
             _as(group.read("indptr"), np.int64),
             columns,
         )
@@ -80,10 +81,14 @@ def _as(array: NDArray[Any], dtype: type) -> NDArray[Any]:
 
 
 def _densify(
-    data: Floats, indices: NDArray[np.int64], indptr: NDArray[np.int64], columns: int
+    data: Floats, indices: NDArray[Any], indptr: NDArray[np.int64], columns: int
 ) -> Floats:
     rows = len(indptr) - 1
     dense = np.zeros((rows, columns))
-    row_of = np.repeat(np.arange(rows), np.diff(indptr))
-    dense[row_of, indices] = data
+    # In blocks: the row number of every cell would take as much memory as the cells themselves.
+    for start in range(0, rows, BLOCK_ROWS):
+        bounds = indptr[start : start + BLOCK_ROWS + 1]
+        cells = slice(bounds[0], bounds[-1])
+        row_of = np.repeat(np.arange(start, start + len(bounds) - 1), np.diff(bounds))
+        dense[row_of, indices[cells]] = data[cells]
     return dense

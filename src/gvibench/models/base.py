@@ -70,9 +70,6 @@ class Objectives(NamedTuple):
 class PointwiseLoss(Protocol):
     """The loss of one row as a function of its linear predictor."""
 
-    signed: bool
-    """Whether the rows are stored as -y x, so that the loss does not depend on y."""
-
     def expect(self, mu: Array, s2: Array, y: Array, f0: Array, f1: Array, f2: Array) -> None:
         """Write E l(X), E l'(X), E l''(X) for X ~ N(mu, s2)."""
 
@@ -123,8 +120,8 @@ class Model:
     ) -> None:
         self.backend = backend
         self.loss = loss
-        self.train = _prepare(backend, loss, train)
-        self.test = _prepare(backend, loss, test)
+        self.train = Rows(backend.asarray(train.x), backend.asarray(train.y))
+        self.test = Rows(backend.asarray(test.x), backend.asarray(test.y))
         self.beta = beta
         self.gamma = gamma
         self.sampling = sampling
@@ -242,8 +239,7 @@ class Model:
                 self._expect(mu, self.backend.row_norms(factor.whiten(x, buffer)), y)[0]
             )
             at_mean = at_mean + xp.sum(self.loss.at(mu, y)[0])
-            # Rows stored as -y x are classified rightly when their predictor is negative.
-            correct = correct + xp.sum(mu < 0 if self.loss.signed else mu * y > 0)
+            correct = correct + xp.sum(mu * y > 0)
         count = len(self.test.y)
         return nll, at_mean / count, correct / count if self._binary else math.nan
 
@@ -309,9 +305,3 @@ class Model:
             self.backend.mirror(gram) + self.beta * prior,
             curvature,
         )
-
-
-def _prepare(backend: Backend, loss: PointwiseLoss, rows: Rows) -> Rows:
-    y = backend.asarray(rows.y)
-    x = backend.asarray(rows.x)
-    return Rows(x * -y[:, None] if loss.signed else x, y)

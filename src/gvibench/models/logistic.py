@@ -11,23 +11,27 @@ __all__ = ["LogisticLoss", "LogisticModel"]
 
 
 class LogisticLoss:
-    """phi on rows stored as a = -y x, with a given way to take its expectation."""
+    """phi(-y t) of a linear predictor t, with a given way to take its expectation.
 
-    signed = True
+    The label only turns the sign of the predictor and of the first derivative, so the rows stay as
+    they are and are never copied.
+    """
 
     def __init__(self, backend: Backend, expectation: Any) -> None:
         self._xp = backend.xp
         self._expectation = expectation
 
     def expect(self, mu: Array, s2: Array, y: Array, f0: Array, f1: Array, f2: Array) -> None:
-        self._expectation.evaluate(mu, s2, f0, f1, f2)
+        self._expectation.evaluate(-y * mu, s2, f0, f1, f2)
+        f1 *= -y
 
     def at(self, t: Array, y: Array) -> tuple[Array, Array, Array]:
         xp = self._xp
-        small = xp.exp(-xp.abs(t))
+        turned = -y * t
+        small = xp.exp(-xp.abs(turned))
         larger = 1.0 / (1.0 + small)  # the logistic function at |t|
-        slope = xp.where(t >= 0, larger, small * larger)
-        return xp.maximum(t, 0.0) + xp.log1p(small), slope, small * larger * larger
+        slope = xp.where(turned >= 0, larger, small * larger)
+        return xp.maximum(turned, 0.0) + xp.log1p(small), -y * slope, small * larger * larger
 
 
 class LogisticModel(Model):
