@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gvibench import __version__
-from gvibench.errors import UserError
+from gvibench.errors import Interrupted, UserError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from gvibench.spec import DataSpec, ProblemSpec
 
 __all__ = ["call", "main"]
+
+TRY_AGAIN = 75
+"""Exit code of a run that was told to stop and can be continued (EX_TEMPFAIL)."""
 
 Problem = TypeVar("Problem", bound="ProblemSpec")
 
@@ -41,6 +44,9 @@ def call(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> in
     except UserError as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 2
+    except Interrupted as order:
+        print(f"{parser.prog}: {order}", file=sys.stderr)
+        return TRY_AGAIN
     except BrokenPipeError:  # the reader of our output has gone, as `head` does
         sys.stderr.close()
         return 1
@@ -58,6 +64,13 @@ def _parser() -> argparse.ArgumentParser:
     run.set_defaults(command=_run)
     run.add_argument("--spec", metavar="JSON", help="the whole run as JSON, instead of flags")
     run.add_argument("--out", required=True, type=Path, help="trace to write (*.zarr.zip)")
+    run.add_argument(
+        "--checkpoint-every",
+        type=float,
+        default=120.0,
+        metavar="SECONDS",
+        help="keep the state this often; a killed run goes on from there (default: 120)",
+    )
     _add_data_file(run)
     _add_spec_flags(run)
 
@@ -226,6 +239,7 @@ def _prepared(options: argparse.Namespace, data: "DataSpec") -> "Prepared":
 
 
 def _run(options: argparse.Namespace) -> None:
+    from gvibench.checkpoints import checkpoint_path, stop_on_sigterm
     from gvibench.files import check_writable
     from gvibench.run import execute
     from gvibench.spec import RunSpec
@@ -234,8 +248,14 @@ def _run(options: argparse.Namespace) -> None:
 
     spec = _spec(options, RunSpec)
     check_writable(options.out)
-    trace = execute(spec, _prepared(options, spec.data))
+    data = _prepared(options, spec.data)
+    checkpoint = checkpoint_path(options.out)
+    with stop_on_sigterm():
+        trace = execute(
+            spec, data, checkpoint=checkpoint, checkpoint_every=options.checkpoint_every
+        )
     write_trace(options.out, trace)
+    checkpoint.unlink(missing_ok=True)
     print(summarise(trace))
 
 

@@ -1,6 +1,6 @@
-"""The two ways in which a run can end early without being a bug."""
+"""The ways in which a run can end early without being a bug."""
 
-__all__ = ["Diverged", "UserError"]
+__all__ = ["Diverged", "Interrupted", "UserError"]
 
 
 class UserError(Exception):
@@ -12,3 +12,7 @@ class UserError(Exception):
 
 class Diverged(Exception):  # noqa: N818  (a result of a run, not an error)
     """The iteration left the set where it is defined; the reason goes into the trace."""
+
+
+class Interrupted(Exception):  # noqa: N818  (an order, not an error)
+    """The run was told to stop; its checkpoint has been written."""

@@ -24,7 +24,7 @@ class Recorder:
     """Buffers of the recorded iterates; what they hold is always finite, the first apart."""
 
     def __init__(self, spec: RunSpec, model: Model) -> None:
-        self._model = model
+        self.model = model
         self._extras = [name for name in spec.record if name in EXTRA_SCALARS]
         self._keeps_factors = "covariance_factor_path" in spec.record and spec.snapshots > 0
         self._keeps_means = spec.snapshots > 0
@@ -65,7 +65,7 @@ class Recorder:
 
     def finish(self, state: State, seconds: float) -> None:
         """Record the last state, whatever the schedule says, unless it has no objective."""
-        if state.iteration != self.last.iteration:
+        if state.iteration != self.iteration[-1]:
             with contextlib.suppress(Diverged):
                 self.record(state, seconds)
         if self.snapshot and self.last.iteration != self.snapshot[-1]:
@@ -76,7 +76,7 @@ class Recorder:
 
         Called for every state, so that the iteration of divergence does not depend on the schedule.
         """
-        found = self._model.objectives(state.mean, state.factor, state.oracle.value)
+        found = self.model.objectives(state.mean, state.factor, state.oracle.value)
         self._check(float(found.objective))
 
     def _check(self, objective: float) -> None:
@@ -101,8 +101,32 @@ class Recorder:
         columns = {name: table[:, k] for k, name in enumerate([*METRICS, *self._extras])}
         return {**columns, "seconds": np.array(self._seconds)}
 
+    def dump(self) -> dict[str, np.ndarray]:
+        """Return everything recorded so far as arrays, for a checkpoint."""
+        found = {
+            "rows": np.array(self._rows),
+            "seconds": np.array(self._seconds),
+            "iteration": np.array(self.iteration),
+            "snapshot": np.array(self.snapshot, dtype=np.int64),
+            "means": np.array(self.means),
+            "factors": np.array(self.factors),
+            "limit": np.array(self._limit),
+        }
+        return {name: values for name, values in found.items() if values.size}
+
+    def restore(self, dumped: dict[str, np.ndarray], state: State) -> None:
+        """Take up what `dump` returned, `state` being where the run goes on."""
+        self._rows = list(dumped["rows"])
+        self._seconds = dumped["seconds"].tolist()
+        self.iteration = dumped["iteration"].tolist()
+        self.snapshot = dumped["snapshot"].tolist() if "snapshot" in dumped else []
+        self.means = list(dumped.get("means", []))
+        self.factors = list(dumped.get("factors", []))
+        self._limit = float(dumped["limit"])
+        self.last = state
+
     def _measure(self, state: State) -> np.ndarray:
-        model, xp = self._model, self._model.backend.xp
+        model, xp = self.model, self.model.backend.xp
         metrics = model.metrics(state.mean, state.factor, state.oracle)
         extras = [xp.asarray(EXTRA_SCALARS[name](model, state)) for name in self._extras]
         row = xp.concatenate([metrics, xp.stack(extras)]) if extras else metrics
@@ -117,7 +141,7 @@ class Recorder:
     def _keep(self, state: State) -> None:
         if not self._keeps_means:
             return
-        to_host = self._model.backend.to_host
+        to_host = self.model.backend.to_host
         self.snapshot.append(state.iteration)
         self.means.append(to_host(state.mean))
         if self._keeps_factors:

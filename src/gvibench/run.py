@@ -4,6 +4,7 @@ import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from threadpoolctl import threadpool_limits
 from gvibench import backend as backends
 from gvibench import models, solvers
 from gvibench.backend import Array, Backend
+from gvibench.checkpoints import Checkpoints
 from gvibench.datasets.prepared import Prepared
 from gvibench.errors import Diverged, UserError
 from gvibench.models import Model, Rows
@@ -24,6 +26,7 @@ from gvibench.traces import Trace
 
 __all__ = ["Progress", "execute", "initial_mean", "run_code_hash"]
 
+CHECKPOINT_SECONDS = 120.0
 FACTOR_BYTES = 2_000_000
 """Covariance factors up to this size are stored without being asked for."""
 
@@ -42,12 +45,20 @@ def initial_mean(spec: RunSpec, d: int) -> np.ndarray:
 
 
 def execute(
-    spec: RunSpec, data: Prepared, *, exclusive: bool = False, progress: Progress | None = None
+    spec: RunSpec,
+    data: Prepared,
+    *,
+    exclusive: bool = False,
+    checkpoint: Path | None = None,
+    checkpoint_every: float = CHECKPOINT_SECONDS,
+    progress: Progress | None = None,
 ) -> Trace:
     """Do the run that `spec` defines on prepared data and return its trace.
 
     A run that diverges is a result: its trace ends with the last iterate that has an objective and
     says why. `exclusive` is noted in the trace; whoever starts the run knows what runs beside it.
+    With a file for a `checkpoint`, the run goes on from it if it is there and keeps its state in it
+    now and then; the caller removes it once the trace is written.
     """
     if data.spec != spec.data:
         raise UserError(
@@ -60,7 +71,11 @@ def execute(
     with threadpool_limits(spec.threads), np.errstate(all="ignore"):
         setup = _set_up(spec, data, backend)
         recorder = Recorder(spec, setup.model)
-        ending = _iterate(spec, setup, recorder, progress)
+        checkpoints = None
+        if checkpoint is not None:
+            identity = f"{spec.spec_hash} {run_code_hash(spec)}"
+            checkpoints = Checkpoints(checkpoint, identity, checkpoint_every)
+        ending = _iterate(spec, setup, recorder, checkpoints, progress)
         arrays = _iterates(spec, setup, recorder)
     attrs = {
         "spec": spec.canonical(),
@@ -68,7 +83,7 @@ def execute(
         "code_hash": run_code_hash(spec),
         "status": ending.status,
         "reason": ending.reason,
-        "iterations_done": recorder.last.iteration,
+        "iterations_done": recorder.iteration[-1],
         "step_used": spec.step,
         "solver_form": "dense" if setup.reduction is None else "reduced",
         "device": setup.model.backend.name,
@@ -137,17 +152,22 @@ def _is_reduced(spec: RunSpec, solver: Solver, n: int, d: int) -> bool:
 
 
 def _iterate(
-    spec: RunSpec, setup: _Setup, recorder: Recorder, progress: Progress | None
+    spec: RunSpec,
+    setup: _Setup,
+    recorder: Recorder,
+    checkpoints: Checkpoints | None,
+    progress: Progress | None,
 ) -> _Ending:
     model, solver = setup.model, setup.solver
-    state = solver.init(model, setup.mean, spec.init_scale)
+    resumed = checkpoints.resume(model, solver, recorder) if checkpoints else None
+    state, seconds = resumed or (solver.init(model, setup.mean, spec.init_scale), 0.0)
     warmup_seconds = _warm_up(spec, setup, state)
     status, reason = "completed", f"{spec.iterations} iterations done"
-    seconds = 0.0
     timer = model.backend.timer()
     failing = 0  # the iteration to blame when something diverges
     try:
-        recorder.start(state)
+        if resumed is None:
+            recorder.start(state)
         while state.iteration < spec.iterations:
             failing = state.iteration + 1
             rho = spec.step / (1.0 + spec.step_decay * state.iteration)
@@ -163,6 +183,8 @@ def _iterate(
             if ended := _reason_to_stop(spec, recorder, seconds):
                 reason = ended
                 break
+            if checkpoints is not None:
+                checkpoints.update(state, recorder, seconds)
     except Diverged as cause:
         status, reason = "diverged", f"at iteration {failing}: {cause}"
     recorder.finish(state, seconds)

@@ -37,7 +37,10 @@ def orphans(plan: Plan) -> list[Path]:
     for study in plan.config.studies:
         folders += [root / study / "runs", root / study / "tuning"]
     found = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
-    return sorted(path for path in found if path.as_posix() not in named)
+    # Checkpoints begin with a dot; they belong to runs that are not done yet.
+    return sorted(
+        path for path in found if path.as_posix() not in named and not path.name.startswith(".")
+    )
 
 
 @dataclass(frozen=True)

@@ -89,6 +89,7 @@ def _optimum(options: argparse.Namespace) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
+    from gvibench.checkpoints import checkpoint_path, stop_on_sigterm
     from gvibench.datasets.prepared import read_prepared
     from gvibench.run import execute, run_code_hash
     from gvibench.spec import RunSpec, parse
@@ -101,15 +102,21 @@ def _run(options: argparse.Namespace) -> None:
     chosen = _chosen(options.choices)
     specs = [parse(RunSpec, {**spec, **chosen}, "run") for spec in job["specs"]]
     _require_code(job, run_code_hash(specs[0]))
-    packed = Group({"kind": PACKED})
-    for spec in specs:
-        trace = execute(spec, data, exclusive=job["exclusive"])
+    checkpoint = None if job["packed"] else checkpoint_path(options.out)
+    with stop_on_sigterm():
+        traces = [
+            execute(spec, data, exclusive=job["exclusive"], checkpoint=checkpoint) for spec in specs
+        ]
+    for trace in traces:
         print(summarise(trace))
-        if not job["packed"]:
-            write_trace(options.out, trace)
-            return
-        packed.groups[group_name(spec.seed)] = to_group(trace)
-    write_zip(options.out, packed)
+    if checkpoint is not None:
+        write_trace(options.out, traces[0])
+        checkpoint.unlink(missing_ok=True)
+    else:
+        root = Group({"kind": PACKED})
+        for spec, trace in zip(specs, traces, strict=True):
+            root.groups[group_name(spec.seed)] = to_group(trace)
+        write_zip(options.out, root)
 
 
 def _chosen(choices: list[Path]) -> dict[str, float]:

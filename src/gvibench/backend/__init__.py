@@ -6,15 +6,22 @@ triangular factors are lower with zeros above the diagonal.
 """
 
 from gvibench.backend.base import Array, Backend
-from gvibench.errors import UserError
 
 __all__ = ["Array", "Backend", "select"]
 
 
 def select(device: str = "auto", dtype: str = "float64") -> Backend:
-    """Return the backend for `device` (`auto`, `cpu`, `cuda`) computing in `dtype`."""
-    if device == "cuda":
-        raise UserError("device 'cuda' is not available in this version: use 'cpu' or 'auto'")
+    """Return the backend for `device` (`auto`, `cpu`, `cuda`) computing in `dtype`.
+
+    `auto` takes a CUDA device if CuPy is installed and finds one, and the CPU otherwise.
+    """
+    if device != "cpu":
+        from gvibench.backend import cuda_backend
+
+        if device == "cuda":
+            cuda_backend.require_device()
+        if cuda_backend.why_unavailable() is None:
+            return cuda_backend.CudaBackend(dtype)
     from gvibench.backend.numpy_backend import NumpyBackend
 
     return NumpyBackend(dtype)

@@ -1,13 +1,28 @@
 """What a device must offer to models and solvers."""
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-__all__ = ["Array", "Backend", "Timer"]
+if TYPE_CHECKING:
+    from gvibench.expectations.base import Expectation
+
+__all__ = ["Array", "Backend", "Evaluate", "Memory", "Timer"]
 
 Array = Any
 """An array of the backend's own kind (NumPy or CuPy)."""
+
+Evaluate = Callable[[Array, Array, Array, Array, Array], None]
+"""Writes the expectations at (mu, s2) into f0, f1 and f2, as `Expectation.evaluate` does."""
+
+
+class Memory(NamedTuple):
+    """Bytes of the device's memory."""
+
+    used: int
+    """What this process holds, or has held at most where only that is known."""
+    total: int
 
 
 class Timer(Protocol):
@@ -73,7 +88,11 @@ class Backend(Protocol):
         """Return the symmetric matrix whose lower triangle is given."""
 
     def cholesky(self, matrix: Array, name: str) -> Array:
-        """Return the lower Cholesky factor (POTRF); raises `Diverged`, naming it, without one."""
+        """Return the lower Cholesky factor (POTRF).
+
+        Without one, `Diverged` is raised, naming the matrix; or, where finding out would mean to
+        wait for the device, the result is NaN.
+        """
 
     def invert_lower(self, lower: Array) -> Array:
         """Return the inverse of a lower triangular matrix (TRTRI)."""
@@ -86,3 +105,9 @@ class Backend(Protocol):
 
     def timer(self) -> Timer:
         """Return a stopwatch for work on this device."""
+
+    def expectation(self, expectation: "Expectation") -> Evaluate:
+        """Return what computes an expectation for vectors on this device."""
+
+    def memory(self) -> Memory:
+        """Return how much memory the run uses."""

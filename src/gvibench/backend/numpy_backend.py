@@ -1,14 +1,20 @@
 """NumPy arrays with SciPy's BLAS and LAPACK."""
 
 import functools
+import os
+import resource
+import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.linalg import get_blas_funcs, get_lapack_funcs
 
-from gvibench.backend.base import Array
+from gvibench.backend.base import Array, Evaluate, Memory
 from gvibench.errors import Diverged
+
+if TYPE_CHECKING:
+    from gvibench.expectations.base import Expectation
 
 __all__ = ["NumpyBackend"]
 
@@ -111,6 +117,14 @@ class NumpyBackend:
 
     def timer(self) -> "WallTimer":
         return WallTimer()
+
+    def expectation(self, expectation: "Expectation") -> Evaluate:
+        return expectation.evaluate
+
+    def memory(self) -> Memory:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        unit = 1 if sys.platform == "darwin" else 1024
+        return Memory(peak * unit, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 
 
 # Made once per size: for small problems making them takes longer than using them.

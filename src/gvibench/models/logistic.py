@@ -19,10 +19,10 @@ class LogisticLoss:
 
     def __init__(self, backend: Backend, expectation: Any) -> None:
         self._xp = backend.xp
-        self._expectation = expectation
+        self._evaluate = backend.expectation(expectation)
 
     def expect(self, mu: Array, s2: Array, y: Array, f0: Array, f1: Array, f2: Array) -> None:
-        self._expectation.evaluate(-y * mu, s2, f0, f1, f2)
+        self._evaluate(-y * mu, s2, f0, f1, f2)
         f1 *= -y
 
     def at(self, t: Array, y: Array) -> tuple[Array, Array, Array]:

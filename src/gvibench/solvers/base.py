@@ -25,7 +25,7 @@ class State(NamedTuple):
     sign_flips: Array = 0
     """How often a diagonal entry of the factor has changed its sign."""
     memory: Any = None
-    """What else a solver carries from step to step."""
+    """What else a solver carries from step to step: an array, or a tuple of arrays and numbers."""
 
 
 class Solver(Frozen):

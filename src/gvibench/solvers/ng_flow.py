@@ -55,14 +55,9 @@ class NgFlow(Solver):
             # One draw per recorded interval keeps a stochastic flow a differential equation.
             return self._velocity(model, point, iteration)
 
-        if state.memory is None:
-            matrix = state.factor.lower
-            if self.parametrisation == "covariance":
-                matrix = matrix @ matrix.T
-            memory = _Memory(Point(state.mean, matrix), rho)
-        else:
-            memory = state.memory
-        end, step, count = _integrate(model.backend.xp, velocity, memory.point, rho, memory.step)
+        matrix, step = state.memory or (self._matrix(state), rho)
+        start = Point(state.mean, matrix)
+        end, step, count = _integrate(model.backend.xp, velocity, start, rho, step)
         factor = self._factor(model, end)
         return self.advance(
             state,
@@ -71,8 +66,12 @@ class NgFlow(Solver):
             end.mean,
             factor,
             evaluations=state.evaluations + 6 * count + 1,
-            memory=_Memory(end, step),
+            memory=(end.matrix, step),
         )
+
+    def _matrix(self, state: State) -> Array:
+        lower = state.factor.lower
+        return lower @ lower.T if self.parametrisation == "covariance" else lower
 
     def _factor(self, model: Model, point: "Point") -> CovarianceFactor:
         lower = point.matrix
@@ -99,12 +98,6 @@ class Point(NamedTuple):
 
     mean: Array
     matrix: Array
-
-
-class _Memory(NamedTuple):
-    point: Point
-    step: float
-    """Step the integrator would try next."""
 
 
 # Dormand and Prince, A family of embedded Runge-Kutta formulae, 1980.

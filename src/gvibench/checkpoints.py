@@ -1,0 +1,163 @@
+"""A run that was killed goes on where it was: its state, kept beside its output.
+
+A checkpoint holds the iterate and what has been recorded so far. What a state knows about the model
+is computed again on resuming, from the same numbers by the same code, so that a resumed run ends
+with the trace of an undisturbed one, bit for bit (times apart).
+"""
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import numpy as np
+
+from gvibench.backend import Array
+from gvibench.errors import Interrupted, UserError
+from gvibench.gaussian import CovarianceFactor, Factor, PrecisionFactor
+from gvibench.models import Model
+from gvibench.recording import Recorder
+from gvibench.solvers import Solver, State
+from gvibench.zarrzip import Group, StoredGroup, open_zip, write_zip
+
+__all__ = ["Checkpoints", "checkpoint_path", "stop_on_sigterm"]
+
+KIND = "gvibench checkpoint"
+FACTORS: dict[str, type[CovarianceFactor] | type[PrecisionFactor]] = {
+    "covariance": CovarianceFactor,
+    "precision": PrecisionFactor,
+}
+
+
+def checkpoint_path(out: Path) -> Path:
+    """Return where the checkpoint of the run that writes `out` lives."""
+    return out.with_name(f".{out.name}.checkpoint")
+
+
+class Checkpoints:
+    """Keeps the state of one run in one file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    identity
+        Hashes of spec and code: a checkpoint of anything else is ignored and replaced.
+    every
+        Seconds between checkpoints.
+    """
+
+    def __init__(self, path: Path, identity: str, every: float) -> None:
+        self._path = path
+        self._identity = identity
+        self._every = every
+        self._last = time.monotonic()
+
+    def update(self, state: State, recorder: Recorder, seconds: float) -> None:
+        """Keep the state if it is time to; if the run was told to stop, keep it and stop."""
+        told_to_stop = _stop_requested
+        if not told_to_stop and time.monotonic() - self._last < self._every:
+            return
+        group = _to_group(state, recorder, seconds)
+        group.attrs |= {"kind": KIND, "identity": self._identity}
+        write_zip(self._path, group)
+        self._last = time.monotonic()
+        if told_to_stop:
+            raise Interrupted(f"stopped at iteration {state.iteration}; start again to go on")
+
+    def resume(
+        self, model: Model, solver: Solver, recorder: Recorder
+    ) -> tuple[State, float] | None:
+        """Return the kept state and the solver's time so far, or nothing to start from."""
+        if not self._path.exists():
+            return None
+        try:
+            with open_zip(self._path) as group:
+                if group.attrs.get("kind") != KIND or group.attrs["identity"] != self._identity:
+                    return None
+                return _from_group(group, model, solver, recorder)
+        except UserError:  # damaged: the run starts anew
+            return None
+
+
+def _to_group(state: State, recorder: Recorder, seconds: float) -> Group:
+    to_host = recorder.model.backend.to_host
+    kind = next(name for name, factor in FACTORS.items() if isinstance(state.factor, factor))
+    memory = state.memory if isinstance(state.memory, tuple) else (state.memory,)
+    group = Group(
+        {
+            "iteration": state.iteration,
+            "factor": kind,
+            "evaluations": state.evaluations,
+            "flow_time": state.flow_time,
+            "sign_flips": int(state.sign_flips),
+            "seconds": seconds,
+            "memory": ["none" if part is None else "array" for part in memory],
+            "memory_is_tuple": isinstance(state.memory, tuple),
+        }
+    )
+    _put(group, "mean", to_host(state.mean))
+    _put(group, "lower", to_host(state.factor.lower))
+    for k, part in enumerate(memory):
+        if part is not None:
+            _put(group, f"memory_{k}", to_host(part))
+    for name, values in recorder.dump().items():
+        _put(group.group("recorded"), name, values)
+    return group
+
+
+def _put(group: Group, name: str, values: np.ndarray) -> None:
+    group.put(name, values, [f"dim_{k}" for k in range(values.ndim)])
+
+
+def _from_group(
+    group: StoredGroup, model: Model, solver: Solver, recorder: Recorder
+) -> tuple[State, float]:
+    attrs, backend = group.attrs, model.backend
+
+    def read(name: str) -> Array:
+        return backend.asarray(group.read(name))
+
+    factor: Factor = FACTORS[attrs["factor"]](backend, read("lower"))
+    parts = tuple(
+        None if kind == "none" else _number_or_array(read(f"memory_{k}"))
+        for k, kind in enumerate(attrs["memory"])
+    )
+    state = solver.evaluate(
+        model,
+        attrs["iteration"],
+        read("mean"),
+        factor,
+        evaluations=attrs["evaluations"],
+        flow_time=attrs["flow_time"],
+        sign_flips=attrs["sign_flips"],
+        memory=parts if attrs["memory_is_tuple"] else parts[0],
+    )
+    recorder.restore(group.group("recorded").read_all(), state)
+    return state, float(attrs["seconds"])
+
+
+def _number_or_array(values: Array) -> Array | float:
+    return float(values) if values.ndim == 0 else values
+
+
+# Batch systems send SIGTERM some time before they kill.
+
+_stop_requested = False
+
+
+@contextmanager
+def stop_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the runs within at their next iteration, after a checkpoint."""
+
+    def request(number: int, frame: FrameType | None) -> None:
+        global _stop_requested
+        _stop_requested = True
+
+    before = signal.signal(signal.SIGTERM, request)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,135 @@
+"""A run that is killed and resumed ends as if nothing had happened."""
+
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from gvibench import checkpoints, solvers
+from gvibench.checkpoints import Checkpoints, checkpoint_path
+from gvibench.errors import Interrupted
+from gvibench.run import execute
+from gvibench.traces import read_trace
+from problems import spec
+from test_run import prepared
+
+
+def same(one, other):
+    assert np.array_equal(one.iteration, other.iteration)
+    assert one.scalars.keys() == other.scalars.keys()
+    for name, values in one.scalars.items():
+        if name != "seconds":
+            assert np.array_equal(values, other.scalars[name]), name
+    assert np.array_equal(one.snapshot, other.snapshot)
+    assert np.array_equal(one.mean, other.mean)
+    for name, values in one.factors.items():
+        assert np.array_equal(values, other.factors[name]), name
+    for name in ("status", "reason", "iterations_done", "spec_hash"):
+        assert one.attrs[name] == other.attrs[name]
+
+
+CASES = [
+    *[(name, {}, "exact") for name in solvers.MODULES],
+    ("ng-flow", {"parametrisation": "covariance"}, "exact"),
+    ("sr-vn", {}, "stochastic"),
+]
+
+
+@pytest.mark.parametrize(("solver", "options", "expectation"), CASES)
+def test_every_solver_resumes_bit_for_bit(tmp_path, monkeypatch, solver, options, expectation):
+    run = spec(
+        solver=solver,
+        solver_options=options,
+        expectation=expectation,
+        step=1e-3,
+        iterations=30,
+        record_every=4,
+        record=("sign_flips", "data_passes", "flow_time", "covariance_factor_path"),
+    )
+    undisturbed = execute(run, prepared())
+    path = tmp_path / "checkpoint"
+    real = Checkpoints.update
+
+    def stop_at_17(self, state, recorder, seconds):
+        monkeypatch.setattr(checkpoints, "_stop_requested", state.iteration == 17)
+        real(self, state, recorder, seconds)
+
+    monkeypatch.setattr(Checkpoints, "update", stop_at_17)
+    with pytest.raises(Interrupted, match="stopped at iteration 17"):
+        execute(run, prepared(), checkpoint=path)
+    monkeypatch.undo()
+    assert path.exists()
+    calls = []
+    monkeypatch.setattr(Checkpoints, "update", lambda *arguments: calls.append(arguments))
+    same(execute(run, prepared(), checkpoint=path), undisturbed)
+    assert len(calls) == 30 - 17  # it went on, and did not start again
+
+
+def test_foreign_and_damaged_checkpoints_are_ignored(tmp_path):
+    path = tmp_path / "checkpoint"
+    other = spec(step=0.02, iterations=20)
+    execute(other, prepared(), checkpoint=path, checkpoint_every=0.0)
+    assert path.exists()
+    run = spec(step=0.01, iterations=20)
+    undisturbed = execute(run, prepared())
+    same(execute(run, prepared(), checkpoint=path), undisturbed)
+    path.write_bytes(path.read_bytes()[:-50])
+    same(execute(run, prepared(), checkpoint=path), undisturbed)
+
+
+@pytest.fixture(scope="module")
+def long_run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("long")
+    words = [sys.executable, "-m", "gvibench", "run", "--dataset", "digits-odd-even"]
+    words += [
+        "--solver",
+        "sr-vn",
+        "--step",
+        "1e-3",
+        "--iterations",
+        "2000",
+        "--checkpoint-every",
+        "0.02",
+        "--out",
+    ]
+    subprocess.run([*words, folder / "whole.zarr.zip"], check=True)
+    return words, read_trace(folder / "whole.zarr.zip")
+
+
+def test_ten_kills_at_random_moments(tmp_path, long_run):
+    words, undisturbed = long_run
+    out = tmp_path / "t.zarr.zip"
+    moments = random.Random(20250101)
+    kills = 0
+    while kills < 10:
+        process = subprocess.Popen([*words, out])
+        time.sleep(0.45 + moments.random() * 0.5)
+        process.kill()
+        process.wait()
+        if out.exists():  # it was faster than the kill
+            break
+        kills += 1
+    subprocess.run([*words, out], check=True)
+    same(read_trace(out), undisturbed)
+    assert kills >= 3
+    assert list(tmp_path.iterdir()) == [out]  # the checkpoint is gone
+
+
+def test_sigterm_keeps_the_state_and_says_try_again(tmp_path, long_run):
+    words, undisturbed = long_run
+    out = tmp_path / "t.zarr.zip"
+    with subprocess.Popen([*words, out], stderr=subprocess.PIPE, text=True) as process:
+        while not checkpoint_path(out).exists():
+            time.sleep(0.01)
+            assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        message = process.stderr.read()
+        assert process.wait() == 75
+    assert "start again to go on" in message
+    assert not out.exists()
+    subprocess.run([*words, out], check=True)
+    same(read_trace(out), undisturbed)
