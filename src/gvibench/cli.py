@@ -95,6 +95,10 @@ def _parser() -> argparse.ArgumentParser:
     plan.set_defaults(command=_plan)
     plan.add_argument("config", type=Path, nargs="?", default=Path("config/config.yaml"))
 
+    status = commands.add_parser("status", help="say what of a study is done, also while it runs")
+    status.set_defaults(command=_status)
+    status.add_argument("config", type=Path, nargs="?", default=Path("config/config.yaml"))
+
     repair = commands.add_parser("repair", help="remove damaged or outdated traces of a study")
     repair.set_defaults(command=_repair)
     repair.add_argument("config", type=Path, nargs="?", default=Path("config/config.yaml"))
@@ -109,6 +113,9 @@ def _parser() -> argparse.ArgumentParser:
     datasets.set_defaults(command=_datasets)
     solvers = commands.add_parser("solvers", help="list the solvers and their options")
     solvers.set_defaults(command=_solvers)
+    doctor = commands.add_parser("doctor", help="check and time this machine's CPU or GPU")
+    doctor.set_defaults(command=_doctor)
+    doctor.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     return parser
 
 
@@ -313,6 +320,12 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.1f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
+def _status(options: argparse.Namespace) -> None:
+    from gvibench.status import report
+
+    print(report(_planned(options)))
+
+
 def _repair(options: argparse.Namespace) -> None:
     from gvibench.upkeep import bad_files
 
@@ -353,3 +366,10 @@ def _solvers(options: argparse.Namespace) -> None:
         print(f"{name:14} {solver.title:14} {solver.reference}")
         for option, text in documentation(solver).items():
             print(f"{'':14}   {option} = {solver.model_fields[option].default!r}: {text}")
+
+
+def _doctor(options: argparse.Namespace) -> None:
+    from gvibench.doctor import examine
+
+    if failed := examine(options.device):
+        raise UserError(f"{failed} checks failed: do not trust results of device {options.device}")

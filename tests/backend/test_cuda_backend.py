@@ -1,0 +1,202 @@
+"""The CUDA backend against the NumPy one, on a stand-in for CuPy: shapes, orders and decisions.
+
+What only a device can show (speed, streams, cuSOLVER's own behaviour) is listed in docs/gpu.md.
+"""
+
+import importlib.util
+
+import cuda_on_cpu
+import numpy as np
+import pytest
+
+from gvibench import backend as backends
+from gvibench import expectations, models, solvers
+from gvibench.backend import cuda_backend
+from gvibench.backend.cuda_backend import CudaBackend, planned_bytes
+from gvibench.backend.device_lock import claim
+from gvibench.backend.numpy_backend import NumpyBackend
+from gvibench.backend.streamed_rows import StreamedRows
+from gvibench.errors import UserError
+from problems import rows, spec
+
+
+@pytest.fixture
+def nothing_known():
+    cuda_backend.why_unavailable.cache_clear()
+    yield
+    cuda_backend.why_unavailable.cache_clear()
+
+
+# Which device
+
+
+def test_without_cupy(monkeypatch, nothing_known):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert backends.select("auto").name == "cpu"
+    with pytest.raises(UserError, match=r"CuPy is not installed: pip install 'gvibench\[gpu\]'"):
+        backends.select("cuda")
+
+
+def test_without_device(monkeypatch, stand_in):
+    monkeypatch.setattr(stand_in.cuda, "is_available", lambda: False)
+    assert backends.select("auto").name == "cpu"
+    with pytest.raises(UserError, match="finds no device"):
+        backends.select("cuda")
+
+
+def test_with_device(stand_in):
+    assert backends.select("auto").name == "cuda: stand-in"
+    assert backends.select("cuda", "float32").dtype == np.float32
+    assert backends.select("cpu").name == "cpu"
+
+
+def test_jobs_get_distinct_devices(tmp_path):
+    devices = ["0000:01:00.0", "0000:02:00.0"]
+    first, first_lock = claim(devices, tmp_path)
+    second, second_lock = claim(devices, tmp_path)
+    assert (first, second) == (0, 1)
+    shared, no_lock = claim(devices, tmp_path)
+    assert shared in (0, 1)
+    assert no_lock is None
+    first_lock.close()
+    again, lock = claim(devices, tmp_path)
+    assert again == 0
+    lock.close()
+    second_lock.close()
+
+
+def test_a_claim_goes_by_the_device_not_by_its_number(tmp_path):
+    _, lock = claim(["0000:01:00.0"], tmp_path)
+    index, other = claim(["0000:01:00.0", "0000:02:00.0"], tmp_path)
+    assert index == 1
+    lock.close()
+    other.close()
+
+
+def test_a_folder_that_cannot_be_written_means_sharing(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.touch()
+    assert claim(["0000:01:00.0"], blocked / "devices") == (0, None)
+
+
+# Operations
+
+
+def matrices():
+    rng = np.random.default_rng(0)
+    lower = np.tril(rng.standard_normal((5, 5))) + 3 * np.eye(5)
+    return rng.standard_normal((9, 5)), lower, rng.standard_normal((5, 5))
+
+
+CALLS = {
+    "times_lower": lambda b, x, low, m: b.times_lower(x, low, np.empty_like(x)),
+    "times_lower_t": lambda b, x, low, m: b.times_lower_t(x, low),
+    "row_norms": lambda b, x, low, m: b.row_norms(x),
+    "solve_lower": lambda b, x, low, m: b.solve_lower(x, low),
+    "solve_lower_t": lambda b, x, low, m: b.solve_lower_t(x, low),
+    "lower_times_lower": lambda b, x, low, m: b.lower_times_lower(low, low @ low),
+    "lower": lambda b, x, low, m: b.lower(m),
+    "half_lower": lambda b, x, low, m: b.half_lower(m),
+    "mirror": lambda b, x, low, m: b.mirror(m),
+    "identity": lambda b, x, low, m: b.identity(4),
+    "cholesky": lambda b, x, low, m: b.cholesky(m @ m.T, "V"),
+    "invert_lower": lambda b, x, low, m: b.invert_lower(low),
+    "triangularise": lambda b, x, low, m: b.triangularise(m),
+    "gram": lambda b, x, low, m: np.tril(
+        b.add_gram(np.eye(5), x, np.linspace(-1, 2, 9), np.empty_like(x))
+    ),
+    "gram in place": lambda b, x, low, m: np.tril(
+        b.add_gram(np.eye(5), y := x.copy(), np.linspace(-1, 2, 9), y)
+    ),
+    "eigenvalues": lambda b, x, low, m: b.eigh(m @ m.T)[0],
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_operations_agree(stand_in, call):
+    found, expected = (CALLS[call](b, *matrices()) for b in (CudaBackend(), NumpyBackend()))
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_failed_factorisation_is_nan(stand_in):
+    assert np.isnan(CudaBackend().cholesky(np.diag([1.0, -1.0, 1.0]), "V")).all()
+
+
+@pytest.mark.parametrize("name", ["exact", "piecewise", "gauss-hermite"])
+def test_expectation_is_launched(stand_in, name):
+    expectation = expectations.build(name)
+    mu, s2 = np.linspace(-5, 5, 1000), np.linspace(0, 9, 1000)
+    results = np.empty((3, 1000))
+    CudaBackend().expectation(expectation)(mu, s2, *results)
+    np.testing.assert_allclose(results, expectation(mu, s2), rtol=0, atol=1e-12)
+
+
+def test_wrong_vectors_are_not_launched(stand_in):
+    evaluate = CudaBackend().expectation(expectations.build("exact"))
+    good = np.ones(6)
+    for bad in (np.ones(5), np.ones(6, np.float32), np.ones(12)[::2]):
+        with pytest.raises(ValueError, match="five contiguous float64"):
+            evaluate(good, bad, good, good, good)
+    evaluate(*np.empty((5, 0)))  # nothing to do, and no grid of zero blocks
+
+
+# Runs
+
+
+def steps(backend, solver, data, count=4, **changes):
+    given = spec(solver=solver, step=0.01, **changes)
+    model = models.build(given, backend, *data)
+    configured = solvers.configure(solver, {})
+    state = configured.init(model, backend.asarray(np.full(4, 0.1)), 0.5)
+    for _ in range(count):
+        state = configured.step(state, model, given.step)
+    return [
+        backend.to_host(array)
+        for array in (
+            state.mean,
+            state.factor.covariance_lower(),
+            model.metrics(state.mean, state.factor, state.oracle),
+        )
+    ]
+
+
+@pytest.mark.parametrize("solver", sorted(solvers.MODULES))
+def test_runs_agree(stand_in, solver):
+    data = rows(), rows(n=25, seed=1)
+    found, expected = (steps(b, solver, data) for b in (CudaBackend(), NumpyBackend()))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+# Memory
+
+
+@pytest.fixture
+def small_device(stand_in, monkeypatch):
+    """Returns a function that sets the free memory, and has every plan checked."""
+    monkeypatch.setattr(cuda_backend, "CHECKED_FROM", 0)
+    monkeypatch.setattr(CudaBackend, "block_bytes", 10 * 4 * 8)
+    return lambda free: monkeypatch.setattr(cuda_on_cpu.Device, "free", free)
+
+
+def test_plan_counts_what_a_run_holds():
+    assert planned_bytes(1000, 10, 4, 8) == 8 * (1000 * 4 + 4 * 10 * 4 + 8 * 10 + 16 * 16)
+
+
+@pytest.mark.parametrize(("expectation"), ["exact", "stochastic"])
+@pytest.mark.parametrize("solver", ["vn", "sr-vn"])
+def test_rows_that_do_not_fit_are_streamed(small_device, solver, expectation):
+    data = rows(), rows(n=25, seed=1)
+    backend = CudaBackend()
+    whole = steps(backend, solver, data, expectation=expectation, batch=7, samples=3)
+    small_device(planned_bytes(10, 10, 4, 8))
+    assert isinstance(backend.asarray(data[0].x), StreamedRows)
+    streamed = steps(backend, solver, data, expectation=expectation, batch=7, samples=3)
+    for one, other in zip(streamed, whole, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_run_that_cannot_fit_says_so_with_numbers(small_device):
+    small_device(2000)
+    with pytest.raises(UserError, match=r"needs about 0\.00 GiB .* 40 rows .* 0\.00 GiB are free"):
+        CudaBackend().asarray(rows().x)

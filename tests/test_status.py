@@ -1,0 +1,52 @@
+from pathlib import Path
+
+import pytest
+
+from gvibench.checkpoints import checkpoint_path
+from gvibench.expansion import expand
+from gvibench.run import execute
+from gvibench.status import progress_of, report
+from gvibench.study import load_config
+from gvibench.traces import write_trace
+from test_run import prepared
+
+
+@pytest.fixture
+def plan(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    study = {"datasets": ["synthetic"], "solvers": ["vn", "gd"], "step": 0.1, "seeds": 3}
+    return expand(load_config({"studies": {"s": {**study, "iterations": 40}}}))
+
+
+def run(job, **options):
+    spec = job.specs[0]
+    data = prepared(data=spec.data)
+    return execute(spec, data, **options)
+
+
+def test_each_state_is_told_from_files(plan):
+    jobs = plan.of_study("s")
+    assert {progress.state for progress in progress_of(plan, "s")} == {"pending"}
+    assert "6 run jobs: 6 pending; about" in report(plan)
+
+    write_trace(jobs[0].path, run(jobs[0]))
+    broken = run(
+        jobs[3].__class__(
+            **{**vars(jobs[3]), "specs": (jobs[3].specs[0].model_copy(update={"step": 100.0}),)}
+        )
+    )
+    write_trace(jobs[3].path, broken)
+    Path(jobs[1].path).parent.mkdir(parents=True, exist_ok=True)
+    run(jobs[1], checkpoint=checkpoint_path(Path(jobs[1].path)), checkpoint_every=0.0)
+    log = Path("results/s/logs/runs/synthetic/vn/step-0.1_scale-1.0/seed-2.log")
+    log.parent.mkdir(parents=True)
+    log.write_text("gvibench.worker: no such luck\n")
+
+    found = {progress.job.path: progress for progress in progress_of(plan, "s")}
+    states = [found[job.path].state for job in jobs]
+    assert states == ["done", "running", "failed", "diverged", "pending", "pending"]
+    assert found[jobs[1].path].share == 1.0  # of its last checkpoint
+    text = report(plan)
+    assert "1 done, 1 diverged, 1 running, 1 failed, 2 pending" in text
+    assert "no such luck" in text
+    assert "running 100%" in text
