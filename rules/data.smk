@@ -2,6 +2,9 @@
 
 
 rule prepare_data:
+    input:
+        # Your own files are tracked; what is downloaded is known by its hash.
+        lambda wildcards: data_job(wildcards).own_files,
     output:
         f"{RESULTS}/data/{{name}}.zarr.zip",
     log:

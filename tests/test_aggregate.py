@@ -120,14 +120,14 @@ def test_bad_traces_are_all_named(study, tmp_path):
 
 
 def test_a_tuned_run_may_have_any_step_but_nothing_else(tmp_path):
-    from gvibench.jobs import template_hash
+    from gvibench.spec import hash_values
 
     trace = go(step=0.02)
     write_trace(tmp_path / "t.zarr.zip", trace)
     choice = {"step": 0.02, "init_scale": 1.0, "objective": 1.0, "trials": 6}
     choice |= {"diverged": 0, "iterations": 60, "seconds": 0.5}
     (tmp_path / "choice.json").write_text(json.dumps(choice))
-    expected = template_hash({**trace.spec, "step": None, "init_scale": None})
+    expected = hash_values({**trace.spec, "step": None, "init_scale": None})
     tuned = entry(
         trace,
         tmp_path / "t.zarr.zip",

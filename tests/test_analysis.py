@@ -129,7 +129,7 @@ def test_all_diverged(tmp_path):
 
 
 def test_iterations_and_seconds_to_a_level(tmp_path):
-    curve = [15.0, 11.0, 10.5, 11.5, 10.0]
+    curve = [15.0, 10.9, 11.5, 10.5, 10.0]  # touches a gap of one, and leaves it again
     at = [0, 10, 20, 30, 40]
     seconds = [0.0, 0.1, 0.2, 0.3, 0.4]
     runs = [
@@ -139,9 +139,9 @@ def test_iterations_and_seconds_to_a_level(tmp_path):
         Run([10.0, 10.0], seed=3, iteration=[0, 10], seconds=[0.0, 0.7]),
     ]
     dataset = make_dataset(tmp_path, runs)
-    np.testing.assert_allclose(iterations_to(dataset, 1.0), [10, np.nan, np.nan, 0])
-    np.testing.assert_allclose(iterations_to(dataset, 0.6), [20, np.nan, np.nan, 0])
-    np.testing.assert_allclose(seconds_to(dataset, 0.6), [0.2, np.nan, np.nan, 0.0])
+    np.testing.assert_allclose(iterations_to(dataset, 1.0), [30, np.nan, np.nan, 0])
+    np.testing.assert_allclose(iterations_to(dataset, 0.6), [30, np.nan, np.nan, 0])
+    np.testing.assert_allclose(seconds_to(dataset, 0.6), [0.3, np.nan, np.nan, 0.0])
     np.testing.assert_allclose(seconds_to(dataset, 1e-9), [0.4, np.nan, np.nan, 0.0])
 
 

@@ -111,6 +111,21 @@ def test_optimum_is_below_every_run(tmp_path):
         assert dataset["covariance_factor"].shape == (3, 3)
 
 
+@pytest.mark.parametrize("expectation", ["gauss-hermite", "piecewise"])
+def test_optimum_of_approximate_expectations(tmp_path, expectation):
+    out = tmp_path / "o.zarr.zip"
+    words = ["optimum", "--dataset", "wdbc", "--expectation", expectation, "--out", str(out)]
+    assert main(words) == 0
+    assert read_optimum(out).attrs["grad_norm"] < 1e-10
+
+
+def test_optimum_of_a_regression(tmp_path):
+    out = tmp_path / "o.zarr.zip"
+    words = [*SYNTHETIC, "--data-option", "target=regression", "--model", "linear"]
+    assert main(["optimum", *words, "--out", str(out)]) == 0
+    assert np.isnan(read_optimum(out).attrs["test_accuracy"])
+
+
 def test_lists(capsys):
     assert main(["datasets"]) == 0
     assert "australian_scale" in capsys.readouterr().out
@@ -144,6 +159,8 @@ RUN = ["--solver", "vn", "--step", "0.1"]
         (["run", *SYNTHETIC, *RUN, "--device", "cuda"], "device 'cuda'"),
         (["run", *SYNTHETIC, *RUN, "--data", "missing.zarr.zip"], "missing.zarr.zip"),
         (["run", "--spec", "{"], "--spec: "),
+        (["run", "--spec", "{}", "--step", "3"], "leave out --step, or --spec"),
+        (["run", *SYNTHETIC, *RUN, "--init-scale", "1e-300"], "between 1e-100 and 1e+100"),
         (["run", "--spec", json.dumps({"step": 1})], "is missing"),
         (["optimum", *SYNTHETIC, "--model", "non-convex"], "no single optimum"),
         (["optimum", *SYNTHETIC, "--beta", "0"], "with beta = 0"),

@@ -25,7 +25,7 @@ def test_canonical_json_is_stable():
 
 @given(
     step=st.floats(1e-12, 1e3),
-    beta=st.floats(0, 1e3),
+    beta=st.just(0.0) | st.floats(1e-90, 1e3),
     seed=st.integers(0, 2**63 - 1),
     record=st.lists(st.sampled_from(["factor_norm", "sign_flips", "flow_time"])),
 )
@@ -56,6 +56,8 @@ def test_every_field_counts():
         ({"data": {"dataset": "a", "splt": 1}}, "unknown key 'data.splt' (did you mean 'split'?)"),
         ({"step": -0.1}, "'step' should be greater than 0, got -0.1"),
         ({"step": "1e-3"}, "'step' should be a valid number, got '1e-3'"),
+        ({"step": 1e-200}, "'step' should lie between 1e-100 and 1e+100, got 1e-200"),
+        ({"record": ["factor_norm", 3]}, "'record.1'"),
         ({"step": float("nan")}, "'step' should be a finite number"),
         ({"expectation": "exat"}, "got 'exat' (did you mean 'exact'?)"),
         ({"data": {"dataset": "../a"}}, "'data.dataset' "),

@@ -21,7 +21,7 @@ from gvibench.errors import UserError
 from gvibench.files import atomic_path
 from gvibench.optimum import read_optimum
 from gvibench.provenance import versions
-from gvibench.spec import hash_text
+from gvibench.spec import hash_values
 from gvibench.traces import SCALARS, check_attributes, trace_from_group
 from gvibench.tuning import Choice, read_choice
 from gvibench.zarrzip import Group, StoredGroup, chunked_array, member, open_zip
@@ -121,7 +121,7 @@ def _opened(entry: Entry) -> Iterator[tuple[StoredGroup, str]]:
         attrs = check_attributes(group, where)
         spec = json.loads(attrs["spec"])
         spec |= dict.fromkeys(entry["opened"])
-        if hash_text(json.dumps(spec, sort_keys=True, separators=(",", ":"))) != entry["spec_hash"]:
+        if hash_values(spec) != entry["spec_hash"]:
             raise UserError(f"{where} is of another run than the config asks for")
         if attrs["code_hash"] != entry["code_hash"]:
             raise UserError(f"{where} was made by other code than there is now")
@@ -222,8 +222,10 @@ def _write(
         }
     )
     root.put("iteration", axis, ["iteration"], long_name="iteration", units="1")
-    for name, values in _run_coordinates(entries, rows).items():
+    columns = _run_coordinates(entries, rows)
+    for name, values in columns.items():
         _put_column(root, name, values)
+    root.attrs["coordinates"] = " ".join(columns)  # which xarray makes coordinates of
     for name, optimal in _references(entries).items():
         root.put(f"optimum_{name}", optimal, ["run"], long_name=f"optimal {name}", units="nat")
     with zipfile.ZipFile(path, "w") as archive:

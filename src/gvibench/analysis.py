@@ -56,7 +56,7 @@ TIE_LEVEL = 1e-4
 
 # A panel of a figure shows one problem; these fields tell problems apart that share a data set.
 # How expectations are taken is a matter of the method: such runs are compared in one panel.
-PANEL_FIELDS = ("model", "beta", "gamma", "sigma")
+PANEL_FIELDS = ("model", "beta", "gamma", "sigma", "pieces", "piece_degree", "nodes")
 CONFIGURED = ("solver", "seed", "step", "init_scale")
 """Fields that have a place of their own in a `Configuration`."""
 
@@ -293,14 +293,14 @@ def final(values: Floats) -> Floats:
 
 
 def iterations_to(dataset: xr.Dataset, level: float) -> xr.DataArray:
-    """Return each run's first recorded iteration with an objective gap of at most `level`."""
+    """Return the recorded iteration from which on a run's objective gap is at most `level`."""
     iteration = np.asarray(dataset["iteration"].values, dtype=float)
     reached, first = _first_reached(dataset, level)
     return xr.DataArray(np.where(reached, iteration[first], np.nan), dims="run")
 
 
 def seconds_to(dataset: xr.Dataset, level: float) -> xr.DataArray:
-    """Return each run's solver time until the objective gap was at most `level`."""
+    """Return the solver time from which on a run's objective gap is at most `level`."""
     seconds = np.asarray(dataset["seconds"].values)
     reached, first = _first_reached(dataset, level)
     found = seconds[np.arange(len(first)), first]
@@ -308,8 +308,12 @@ def seconds_to(dataset: xr.Dataset, level: float) -> xr.DataArray:
 
 
 def _first_reached(dataset: xr.Dataset, level: float) -> tuple[NDArray[np.bool_], Runs]:
-    within = gap(dataset, "objective").values <= level
-    return np.asarray(within.any(axis=1)), np.asarray(within.argmax(axis=1))
+    gaps = gap(dataset, "objective").values
+    within, recorded = gaps <= level, np.isfinite(gaps)
+    # To reach a level is to stay there: an oscillating run that touches it has not arrived.
+    left_again = np.logical_or.accumulate((recorded & ~within)[:, ::-1], axis=1)[:, ::-1]
+    stays = within & ~left_again
+    return np.asarray(stays.any(axis=1)), np.asarray(stays.argmax(axis=1))
 
 
 # Who is best
@@ -385,6 +389,14 @@ def band_over_iterations(values: xr.DataArray, configuration: Configuration) -> 
     recorded = ~np.isnan(rows).all(axis=0)
     at = np.asarray(values["iteration"].values, dtype=float)[recorded]
     return _band(at, _carry_forward(rows[:, recorded]))
+
+
+def bands_over_seconds(
+    dataset: xr.Dataset,
+) -> Callable[[xr.DataArray, Configuration], Band]:
+    """Return a function that puts values against the solver time of their runs."""
+    seconds = np.asarray(dataset["seconds"].values)
+    return lambda values, configuration: band_over_seconds(values, seconds, configuration)
 
 
 def band_over_seconds(

@@ -47,6 +47,11 @@ def call(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> in
     except Interrupted as order:
         print(f"{parser.prog}: {order}", file=sys.stderr)
         return TRY_AGAIN
+    except MemoryError:
+        print(f"{parser.prog}: not enough memory for this problem", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
     except BrokenPipeError:  # the reader of our output has gone, as `head` does
         sys.stderr.close()
         return 1
@@ -99,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     status.set_defaults(command=_status)
     status.add_argument("config", type=Path, nargs="?", default=Path("config/config.yaml"))
 
-    repair = commands.add_parser("repair", help="remove damaged or outdated traces of a study")
+    repair = commands.add_parser("repair", help="remove damaged or outdated files of a study")
     repair.set_defaults(command=_repair)
     repair.add_argument("config", type=Path, nargs="?", default=Path("config/config.yaml"))
 
@@ -223,6 +228,7 @@ def _spec(options: argparse.Namespace, kind: type[Problem]) -> Problem:
     from gvibench.spec import DataSpec, parse
 
     if options.spec is not None:
+        _refuse_flags(options, kind)
         spec = parse(kind, options.spec, "--spec")
         return spec.model_copy(update={"data": complete(spec.data)})
     data = complete(parse(DataSpec, _data_values(options), "data", from_text=True))
@@ -236,6 +242,15 @@ def _spec(options: argparse.Namespace, kind: type[Problem]) -> Problem:
         if step is not None:
             values.setdefault("step", step)
     return parse(kind, values, "command line", from_text=True)
+
+
+def _refuse_flags(options: argparse.Namespace, kind: "type[ProblemSpec]") -> None:
+    given = {name for name, value in vars(options).items() if value is not None}
+    settings = {*kind.model_fields, "solver_option", "data_option", "intercept"}
+    for name in sorted(given):
+        if name in settings or name.startswith("data."):
+            flag = _flag(name.removeprefix("data."))
+            raise UserError(f"--spec holds the whole run: leave out {flag}, or --spec")
 
 
 def _prepared(options: argparse.Namespace, data: "DataSpec") -> "Prepared":
@@ -291,9 +306,9 @@ def _prepare(options: argparse.Namespace) -> None:
 
 def _show(options: argparse.Namespace) -> None:
     from gvibench.summary import describe
-    from gvibench.traces import read_trace
+    from gvibench.traces import read_traces
 
-    print(describe(read_trace(options.trace)))
+    print("\n\n".join(describe(trace) for trace in read_traces(options.trace)))
 
 
 def _planned(options: argparse.Namespace) -> "Plan":
@@ -333,7 +348,7 @@ def _repair(options: argparse.Namespace) -> None:
     for path, sentence in bad.items():
         Path(path).unlink()
         print(f"removed {path}: {sentence}")
-    print(f"{len(bad)} bad traces removed" if bad else "all traces that exist are good")
+    print(f"{len(bad)} bad files removed" if bad else "all files that exist are good")
 
 
 def _clean(options: argparse.Namespace) -> None:

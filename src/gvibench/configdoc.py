@@ -41,7 +41,7 @@ DEFAULT_STUDY: dict[str, Any] = {
         "init_scales": [0.1, 1.0],
         "rounds": 2,
         "iterations": 100,
-        "seeds": [1000, 1001],
+        "seeds": [1000, 1001, 1002],
     },
 }
 

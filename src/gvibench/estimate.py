@@ -4,7 +4,8 @@ import math
 
 from gvibench.datasets.catalogue import find
 from gvibench.jobs import RunJob
-from gvibench.solvers import solver_class
+from gvibench.run import is_reduced
+from gvibench.solvers import configure, solver_class
 from gvibench.spec import DataSpec, ProblemSpec, RunSpec
 
 __all__ = ["data_memory_mb", "memory_mb", "run_seconds", "runtime_minutes", "sizes"]
@@ -27,9 +28,8 @@ def sizes(data: DataSpec) -> tuple[int, int]:
     entry = find(data)
     n = int(data.options.get("n", 0)) or entry.n or UNKNOWN[0]
     d = int(data.options.get("d", 0)) or entry.d or UNKNOWN[1]
-    for size in (data.train_size, data.test_size):
-        if isinstance(size, int) and isinstance(data.train_size, int):
-            n = min(n, data.train_size + (data.test_size if isinstance(data.test_size, int) else n))
+    if isinstance(data.train_size, int) and isinstance(data.test_size, int):
+        n = min(n, data.train_size + data.test_size)
     return n, d + int(data.intercept)
 
 
@@ -42,14 +42,22 @@ def data_memory_mb(data: DataSpec) -> int:
 def memory_mb(spec: ProblemSpec) -> int:
     """Return the memory a run takes: its rows twice while they are loaded, and some matrices."""
     n, d = sizes(spec.data)
-    width = min(d, n + 2) if d > n else d
+    width = _width(spec, n, d)
     return BASE_MB + math.ceil((2.2 * 8 * n * d + 12 * 8 * width * width) / 1e6)
+
+
+def _width(spec: ProblemSpec, n: int, d: int) -> int:
+    """Return in how many dimensions the linear algebra is done."""
+    if not isinstance(spec, RunSpec):  # an optimum is always found in the span of the rows
+        return min(d, n + 2)
+    solver = configure(spec.solver, spec.solver_options)
+    return min(d, n + 2) if is_reduced(spec, solver, n, d) else d
 
 
 def run_seconds(spec: RunSpec) -> float:
     """Return the time one run takes, start-up apart."""
     n, d = sizes(spec.data)
-    width = min(d, n + 2)
+    width = _width(spec, n, d)
     evaluations = 40 if solver_class(spec.solver).id == "ng-flow" else 1
     rows = min(n, spec.batch) if spec.expectation == "stochastic" else n
     work = evaluations * (2.0 * rows * width**2 + 60 * rows) + 6.0 * width**3

@@ -47,9 +47,7 @@ def _expand_study(plan: Plan, name: str, study: Study) -> Iterator[RunJob]:
             )
         for solver, of_solver in study.solvers.items():
             where = f"studies.{name}, {solver} on {dataset}"
-            nearest = of_dataset.solvers.get(solver, SolverSettings())
-            layers = [study, of_dataset, of_solver, nearest]
-            for variant in _variants(layers, study, of_dataset, dataset, of_solver, solver, where):
+            for variant in _variants(study, of_dataset, dataset, of_solver, solver, where):
                 yield from _jobs_of_variant(
                     plan, name, study, dataset, solver, variant, seeds, where
                 )
@@ -66,7 +64,6 @@ class _Variant:
 
 
 def _variants(
-    layers: list[Settings],
     study: Study,
     of_dataset: DatasetSettings,
     dataset: str,
@@ -74,10 +71,11 @@ def _variants(
     solver: str,
     where: str,
 ) -> Iterator[_Variant]:
-    solver_id = of_solver.solver or solver
-    options = {**of_solver.options, **layers[-1].options}  # type: ignore[attr-defined]
+    nearest = of_dataset.solvers.get(solver, SolverSettings())
+    solver_id = nearest.solver or of_solver.solver or solver
+    options = {**of_solver.options, **nearest.options}
     data = _data_spec(of_dataset, dataset, where)
-    fixed = _merge(layers)
+    fixed = _merge([study, of_dataset, of_solver, nearest])
     steps = fixed.pop("step", None)
     scales = fixed.pop("init_scale", 1.0)
     beta = fixed.pop("beta", find(data).beta)

@@ -16,7 +16,7 @@ from gvibench.datasets.catalogue import find
 from gvibench.optimum import optimum_code_hash
 from gvibench.provenance import code_hash
 from gvibench.run import run_code_hash
-from gvibench.spec import DataSpec, ProblemSpec, RunSpec, hash_text
+from gvibench.spec import DataSpec, ProblemSpec, RunSpec, hash_text, hash_values
 from gvibench.study import Config
 from gvibench.traces import group_name
 
@@ -28,7 +28,6 @@ __all__ = [
     "RunJob",
     "TuningJob",
     "template",
-    "template_hash",
 ]
 
 
@@ -38,6 +37,11 @@ class DataJob:
 
     path: str
     spec: DataSpec
+
+    @property
+    def own_files(self) -> list[str]:
+        """The user's own files among the raw data."""
+        return [path for path in (self.spec.path, self.spec.test_path) if path is not None]
 
     @functools.cached_property
     def text(self) -> str:
@@ -163,7 +167,7 @@ class RunJob:
                 **shared,
                 "group": group_name(spec.seed) if self.packed else None,
                 "seed": spec.seed,
-                "spec_hash": template_hash(template(spec, self.opened)),
+                "spec_hash": hash_values(template(spec, self.opened)),
             }
             for spec in self.specs
         ]
@@ -222,11 +226,6 @@ class Plan:
         head = {"study": study, "title": settings.title, "gap": settings.gap}
         lines = ",\n".join(json.dumps(run, sort_keys=True) for run in runs)
         return f'{json.dumps(head)[:-1]}, "runs": [\n{lines}\n]}}\n'
-
-
-def template_hash(spec: Mapping[str, Any]) -> str:
-    """Return the hash of a spec in which step and initial scale may be open."""
-    return hash_text(json.dumps(spec, sort_keys=True, separators=(",", ":")))
 
 
 def template(spec: ProblemSpec, opened: set[str]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from gvibench.solvers import Solver, State
 from gvibench.spec import RunSpec, canonical_json
 from gvibench.traces import Trace
 
-__all__ = ["Progress", "execute", "initial_mean", "run_code_hash"]
+__all__ = ["Progress", "execute", "initial_mean", "is_reduced", "run_code_hash"]
 
 CHECKPOINT_SECONDS = 120.0
 FACTOR_BYTES = 2_000_000
@@ -124,7 +124,7 @@ def _set_up(spec: RunSpec, data: Prepared, backend: Backend) -> _Setup:
     n, d = data.train_x.shape
     mean = initial_mean(spec, d)
     reduction = None
-    if _is_reduced(spec, solver, n, d):
+    if is_reduced(spec, solver, n, d):
         reduction = reduce_problem(data.train_x, data.test_x, mean)
         train, test = train._replace(x=reduction.train_x), test._replace(x=reduction.test_x)
         mean = reduction.mean
@@ -133,13 +133,13 @@ def _set_up(spec: RunSpec, data: Prepared, backend: Backend) -> _Setup:
     return _Setup(model, solver, backend.asarray(mean), reduction)
 
 
-def _is_reduced(spec: RunSpec, solver: Solver, n: int, d: int) -> bool:
+def is_reduced(spec: RunSpec, solver: Solver, n: int, d: int) -> bool:
     """Decide on the form of the run, or say why it cannot have the one it asks for."""
     possible = (
         (solver.rotation_invariant or solver.rotated)
         and models.model_class(spec.model).rotation_invariant
         # A stochastic run draws in the coordinates it works in: other coordinates, another run.
-        and spec.expectation != "stochastic"
+        and (spec.expectation != "stochastic" or solver.rotated)
     )
     wanted = spec.form == "reduced" or solver.rotated
     if wanted and (not possible or (spec.form == "dense" and solver.rotated)):
@@ -148,7 +148,13 @@ def _is_reduced(spec: RunSpec, solver: Solver, n: int, d: int) -> bool:
             f"'{spec.model}', expectation '{spec.expectation}' and form '{spec.form}': "
             "choose another solver or form"
         )
-    return wanted or (possible and spec.form == "auto" and d > n)
+    reduced = wanted or (possible and spec.form == "auto" and d > n)
+    if reduced and "covariance_factor_path" in spec.record:
+        raise UserError(
+            "'covariance_factor_path' cannot be recorded of a run in the basis of the rows: "
+            "use form 'dense', or do not record it"
+        )
+    return reduced
 
 
 def _iterate(

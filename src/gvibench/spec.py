@@ -12,10 +12,17 @@ import itertools
 import json
 import re
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from gvibench.errors import UserError
 
@@ -31,13 +38,23 @@ __all__ = [
     "documentation",
     "explain",
     "hash_text",
+    "hash_values",
     "parse",
     "suggest",
 ]
 
 Model = TypeVar("Model", bound=BaseModel)
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+def _computable(value: float) -> float:
+    # Squares of what lies outside overflow or vanish.
+    if value != 0 and not 1e-100 <= abs(value) <= 1e100:
+        raise ValueError("should lie between 1e-100 and 1e+100")
+    return value
+
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), AfterValidator(_computable)]
+NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False), AfterValidator(_computable)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Size = Annotated[int, Field(ge=1)] | Annotated[float, Field(gt=0, lt=1)]
 Option = bool | int | float | str
@@ -179,7 +196,10 @@ class RunSpec(ProblemSpec):
     @classmethod
     def _accept_json_lists(cls, values: Any) -> Any:
         if isinstance(values, dict) and isinstance(values.get("record"), list):
-            values = {**values, "record": tuple(sorted(set(values["record"])))}
+            record = values["record"]
+            if all(isinstance(name, str) for name in record):
+                record = sorted(set(record))
+            values = {**values, "record": tuple(record)}
         return values
 
     def problem(self) -> ProblemSpec:
@@ -195,6 +215,11 @@ def canonical_json(model: BaseModel) -> str:
     return json.dumps(
         model.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), allow_nan=False
     )
+
+
+def hash_values(values: Mapping[str, Any]) -> str:
+    """Return the hash of a spec given as a mapping, in which fields may still be open (null)."""
+    return hash_text(json.dumps(values, sort_keys=True, separators=(",", ":")))
 
 
 def hash_text(text: str) -> str:

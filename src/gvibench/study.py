@@ -9,9 +9,16 @@ solver; and, nearest of all, the solver within a data set.
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, create_model
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    create_model,
+    model_validator,
+)
 
 from gvibench.errors import UserError
 from gvibench.spec import (
@@ -76,6 +83,12 @@ class LogGrid(Frozen):
     count: Annotated[int, Field(ge=2, le=1000)]
     """How many, both ends included."""
 
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.start >= self.stop:
+            raise ValueError(f"'start' {self.start:g} should be less than 'stop' {self.stop:g}")
+        return self
+
     def values(self) -> list[float]:
         """Return the numbers, rounded to six digits so that their names stay short."""
         ratio = self.stop / self.start
@@ -102,7 +115,7 @@ def _optional(model: type[BaseModel], without: set[str]) -> dict[str, Any]:
             kind: Any = field.annotation
             for constraint in field.metadata:
                 kind = Annotated[kind, constraint]
-            if field.annotation is float:
+            if "float" in str(field.annotation):
                 kind = Annotated[kind, BeforeValidator(_is_number, json_schema_input_type=float)]
             fields[name] = (kind | None, None)
     return fields
@@ -178,7 +191,7 @@ def _to_mapping(value: Any) -> Any:
     return value
 
 
-Figure = Literal["gap", "test", "time", "sensitivity", "profile"]
+Figure = Literal["gap", "test", "time", "test-time", "sensitivity", "profile"]
 Table = Literal["datasets", "performance"]
 
 
@@ -215,7 +228,7 @@ class Study(Settings):
     """Whether a run may have no other job beside it, for timing."""
     pack: Annotated[int, Field(ge=1)] = 1
     """How many seeds run in one job; more than one pays for thousands of tiny runs."""
-    figures: list[Figure] = ["gap", "test", "time", "profile"]
+    figures: list[Figure] = ["gap", "test", "time", "test-time", "profile"]
     """Which figures to draw."""
     tables: list[Table] = ["datasets", "performance"]
     """Which tables to write."""
@@ -256,6 +269,8 @@ def read_config(path: Path) -> Config:
         values = yaml.safe_load(path.read_text())
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not text in UTF-8") from error
     except yaml.YAMLError as error:
         raise UserError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(values, dict):

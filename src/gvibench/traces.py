@@ -17,6 +17,7 @@ __all__ = [
     "check_attributes",
     "group_name",
     "read_trace",
+    "read_traces",
     "to_group",
     "trace_from_group",
     "write_trace",
@@ -133,6 +134,14 @@ def read_trace(path: str | os.PathLike[str]) -> Trace:
     """Read and check a trace; whatever is wrong with it is said in one sentence."""
     with open_zip(path) as group:
         return trace_from_group(group, str(path))
+
+
+def read_traces(path: str | os.PathLike[str]) -> list[Trace]:
+    """Read the traces in a file: one, or all of a packed one."""
+    with open_zip(path) as root:
+        if root.attrs.get("kind") != PACKED:
+            return [trace_from_group(root, str(path))]
+        return [trace_from_group(root.group(name), f"{path} {name}") for name in root.names()]
 
 
 def check_attributes(group: StoredGroup, where: str) -> dict[str, Any]:

@@ -160,8 +160,9 @@ def _mean_final(traces: list[Trace]) -> float:
 
 
 def _iterations_to(trace: Trace, level: float) -> float:
-    reached = trace.iteration[trace.scalars["objective"] <= level]
-    return float(reached[0]) if len(reached) else math.inf
+    above = np.flatnonzero(trace.scalars["objective"] > level)
+    arrived = above[-1] + 1 if len(above) else 0  # to reach a level is to stay there
+    return float(trace.iteration[arrived]) if arrived < len(trace.iteration) else math.inf
 
 
 def best_point(tried: Iterable[Point]) -> Point | None:

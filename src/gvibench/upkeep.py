@@ -1,12 +1,16 @@
 """Keeping a results folder in order: bad traces, orphans, and what a study will cost."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from gvibench.aggregate import check
+from gvibench.datasets.prepared import read_prepared
+from gvibench.errors import UserError
 from gvibench.estimate import START_SECONDS, memory_mb, run_seconds, sizes
 from gvibench.jobs import Plan
+from gvibench.optimum import read_optimum
 
 __all__ = ["Cost", "bad_files", "estimate_cost", "orphans"]
 
@@ -19,8 +23,18 @@ BYTES_PER_RECORD = 70
 
 
 def bad_files(plan: Plan) -> dict[str, str]:
-    """Return every trace that exists but cannot be used, and what is wrong with it."""
+    """Return every file that exists but cannot be used, and what is wrong with it."""
     bad: dict[str, str] = {}
+    readers: dict[str, Callable[[str], object]] = {
+        **dict.fromkeys(plan.data, read_prepared),
+        **dict.fromkeys(plan.optima, read_optimum),
+    }
+    for path, read in readers.items():
+        if Path(path).exists():
+            try:
+                read(path)
+            except UserError as error:
+                bad[path] = str(error)
     for job in plan.runs.values():
         if Path(job.path).exists():
             bad |= check(job.entries())
@@ -28,14 +42,17 @@ def bad_files(plan: Plan) -> dict[str, str]:
 
 
 def orphans(plan: Plan) -> list[Path]:
-    """Return the files of runs, tuning, data and optima that the config no longer names."""
+    """Return the files of runs and tuning that the config no longer names.
+
+    Data and optima are left alone: studies of other configs may share them.
+    """
     root = Path(plan.config.results)
-    named = {*plan.runs, *plan.data, *plan.optima, *plan.betas}
+    named = {*plan.runs, *plan.betas}
     for job in plan.tuning.values():
         named |= {job.choice, *job.rounds}
-    folders = [root / "data", root / "optima"]
-    for study in plan.config.studies:
-        folders += [root / study / "runs", root / study / "tuning"]
+    folders = [
+        root / study / stage for study in plan.config.studies for stage in ("runs", "tuning")
+    ]
     found = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     # Checkpoints begin with a dot; they belong to runs that are not done yet.
     return sorted(

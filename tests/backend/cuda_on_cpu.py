@@ -33,6 +33,97 @@ def launch(library, name, grid, block, arguments):
     library.launch(kernel, blocks, threads, *map(address, arguments))
 
 
+class TransferError(AssertionError):
+    """Something went between host and device that must not."""
+
+
+class DeviceArray(np.ndarray):
+    """A NumPy array that behaves like one of CuPy: it never meets an array of the host.
+
+    While `sealed`, nothing is allowed to look at its values either.
+    """
+
+    sealed = False
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
+        if out is not None:
+            options["out"] = out
+        result = getattr(ufunc, method)(*_unwrapped(inputs), **_unwrapped(options))
+        return _wrapped(result) if out is None else out[0]
+
+    def __array_function__(self, function, types, arguments, options):
+        return _wrapped(function(*_unwrapped(arguments), **_unwrapped(options)))
+
+    def __getitem__(self, key):
+        key = key if isinstance(key, tuple) else (key,)
+        if not any(part is Ellipsis for part in key):
+            key = (*key, ...)  # makes an element a view of no dimension, as CuPy does
+        return _wrapped(self.view(np.ndarray)[_unwrapped(key)])
+
+    def __setitem__(self, key, value):
+        self.view(np.ndarray)[_unwrapped(key)] = _unwrapped(value)
+
+    def __iter__(self):
+        if self.ndim < 2:
+            _look("the elements of a vector, one by one")
+        return (self[i] for i in range(len(self)))
+
+
+def _look(what):
+    if DeviceArray.sealed:
+        raise TransferError(what)
+
+
+def _guard(name):
+    original = getattr(np.ndarray, name)
+
+    def guarded(self, *arguments):
+        _look(name)
+        return original(self.view(np.ndarray), *arguments)
+
+    setattr(DeviceArray, name, guarded)
+
+
+for _name in ("__float__", "__int__", "__bool__", "__index__", "item", "tolist"):
+    _guard(_name)
+
+
+def _unwrapped(value):
+    if isinstance(value, DeviceArray):
+        return value.view(np.ndarray)
+    if isinstance(value, np.ndarray | np.generic):
+        raise TransferError(f"an array of the host on the device: {value!r}")
+    if isinstance(value, tuple | list):
+        return type(value)(map(_unwrapped, value))
+    if isinstance(value, dict):
+        return {name: _unwrapped(part) for name, part in value.items()}
+    return value
+
+
+def _wrapped(value):
+    if isinstance(value, tuple):
+        return tuple(map(_wrapped, value))
+    if isinstance(value, np.ndarray | np.generic):
+        return np.asarray(value).view(DeviceArray)
+    return value
+
+
+def _to_device(values, dtype=None):
+    if isinstance(values, DeviceArray):
+        return values if dtype is None else values.astype(dtype, copy=False)
+    _look("a transfer to the device")
+    return np.array(values, dtype=dtype).view(DeviceArray)
+
+
+def _to_host(values):
+    _look("a transfer to the host")
+    return np.array(values.view(np.ndarray))
+
+
+def _creator(function):
+    return lambda *arguments, **options: _wrapped(function(*arguments, **options))
+
+
 class Device:
     """Looks like `cupy.cuda.Device`, with as much memory as a test says."""
 
@@ -62,7 +153,10 @@ def cupy_stand_in(library):
     """Return modules by name that do with NumPy what CuPy does on a device."""
     cupy = types.ModuleType("cupy")
     cupy.__dict__.update({name: getattr(np, name) for name in np.__all__ if hasattr(np, name)})
-    cupy.asnumpy = np.asarray
+    for name in ("empty", "zeros", "eye", "tri"):
+        setattr(cupy, name, _creator(getattr(np, name)))
+    cupy.asarray, cupy.asnumpy = _to_device, _to_host
+    cupy.ascontiguousarray = lambda a: _wrapped(np.ascontiguousarray(_unwrapped(a)))
     cupy.ReductionKernel = lambda *texts: lambda rows, axis: np.sum(rows * rows, axis=axis)
     pool = types.SimpleNamespace(free_bytes=lambda: 0, total_bytes=lambda: 0)
     cupy.get_default_memory_pool = lambda: pool
@@ -79,8 +173,10 @@ def cupy_stand_in(library):
         ),
     )
     linalg = types.ModuleType("cupyx.scipy.linalg")
-    linalg.solve_triangular = lambda a, b, trans, lower: scipy.linalg.solve_triangular(
-        a, b, trans=trans, lower=lower, check_finite=False
+    linalg.solve_triangular = lambda a, b, trans, lower: _wrapped(
+        scipy.linalg.solve_triangular(
+            _unwrapped(a), _unwrapped(b), trans=trans, lower=lower, check_finite=False
+        )
     )
     parents = {name: types.ModuleType(name) for name in ("cupyx", "cupyx.scipy")}
     return {"cupy": cupy, "cupyx.scipy.linalg": linalg, **parents}
@@ -88,5 +184,7 @@ def cupy_stand_in(library):
 
 def potrf_stand_in(matrix):
     """What `cuda_backend._potrf` returns: on failure a factor half done, and a status."""
-    upper, info = scipy.linalg.lapack.dpotrf(matrix.T, lower=0, clean=0)
-    return np.ascontiguousarray(upper.T), np.array([info], dtype=np.int32)
+    plain = _unwrapped(matrix)
+    (potrf,) = scipy.linalg.get_lapack_funcs(("potrf",), (plain,))
+    upper, info = potrf(plain.T, lower=0, clean=0)
+    return _wrapped(np.ascontiguousarray(upper.T)), _wrapped(np.array([info], dtype=np.int32))

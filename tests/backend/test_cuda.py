@@ -1,5 +1,6 @@
 """The CUDA source: it compiles for devices, and computes what the CPU's kernels compute."""
 
+import hashlib
 import re
 import shutil
 import subprocess
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from gvibench import expectations
-from gvibench.expectations.cuda import COMPILE_OPTIONS, SOURCE_FILE, kernel_name
+from gvibench.expectations.cuda import COMPILE_OPTIONS, SOURCE_DIGEST, SOURCE_FILE, kernel_name
 
 EXPECTATIONS = {
     "exact": [{}],
@@ -17,6 +18,11 @@ EXPECTATIONS = {
     "gauss-hermite": [{}, {"nodes": 5}],
 }
 CASES = [(name, options) for name, cases in EXPECTATIONS.items() for options in cases]
+
+
+def test_the_code_hash_covers_the_source():
+    digest = hashlib.sha256(SOURCE_FILE.read_bytes()).hexdigest()
+    assert digest[: len(SOURCE_DIGEST)] == SOURCE_DIGEST, f"write {digest[:32]!r} there"
 
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_86", "sm_90"])

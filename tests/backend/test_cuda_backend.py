@@ -3,6 +3,7 @@
 What only a device can show (speed, streams, cuSOLVER's own behaviour) is listed in docs/gpu.md.
 """
 
+import contextlib
 import importlib.util
 
 import cuda_on_cpu
@@ -16,7 +17,9 @@ from gvibench.backend.cuda_backend import CudaBackend, planned_bytes
 from gvibench.backend.device_lock import claim
 from gvibench.backend.numpy_backend import NumpyBackend
 from gvibench.backend.streamed_rows import StreamedRows
+from gvibench.datasets.prepared import Prepared
 from gvibench.errors import UserError
+from gvibench.run import execute
 from problems import rows, spec
 
 
@@ -88,8 +91,13 @@ def matrices():
     return rng.standard_normal((9, 5)), lower, rng.standard_normal((5, 5))
 
 
+def gram(b, x, low, m, buffer):
+    total = b.add_gram(1.0 * b.identity(5), x, b.asarray(np.linspace(-1, 2, 9)), buffer)
+    return b.lower(total)
+
+
 CALLS = {
-    "times_lower": lambda b, x, low, m: b.times_lower(x, low, np.empty_like(x)),
+    "times_lower": lambda b, x, low, m: b.times_lower(x, low, b.xp.empty((9, 5), dtype=b.dtype)),
     "times_lower_t": lambda b, x, low, m: b.times_lower_t(x, low),
     "row_norms": lambda b, x, low, m: b.row_norms(x),
     "solve_lower": lambda b, x, low, m: b.solve_lower(x, low),
@@ -102,33 +110,35 @@ CALLS = {
     "cholesky": lambda b, x, low, m: b.cholesky(m @ m.T, "V"),
     "invert_lower": lambda b, x, low, m: b.invert_lower(low),
     "triangularise": lambda b, x, low, m: b.triangularise(m),
-    "gram": lambda b, x, low, m: np.tril(
-        b.add_gram(np.eye(5), x, np.linspace(-1, 2, 9), np.empty_like(x))
-    ),
-    "gram in place": lambda b, x, low, m: np.tril(
-        b.add_gram(np.eye(5), y := x.copy(), np.linspace(-1, 2, 9), y)
-    ),
+    "gram": lambda b, x, low, m: gram(b, x, low, m, b.xp.empty((9, 5), dtype=b.dtype)),
+    "gram in place": lambda b, x, low, m: gram(b, x, low, m, x),
     "eigenvalues": lambda b, x, low, m: b.eigh(m @ m.T)[0],
 }
 
 
 @pytest.mark.parametrize("call", CALLS)
 def test_operations_agree(stand_in, call):
-    found, expected = (CALLS[call](b, *matrices()) for b in (CudaBackend(), NumpyBackend()))
+    found, expected = (
+        b.to_host(CALLS[call](b, *map(b.asarray, matrices())))
+        for b in (CudaBackend(), NumpyBackend())
+    )
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_a_failed_factorisation_is_nan(stand_in):
-    assert np.isnan(CudaBackend().cholesky(np.diag([1.0, -1.0, 1.0]), "V")).all()
+    backend = CudaBackend()
+    factor = backend.cholesky(backend.asarray(np.diag([1.0, -1.0, 1.0])), "V")
+    assert np.isnan(backend.to_host(factor)).all()
 
 
 @pytest.mark.parametrize("name", ["exact", "piecewise", "gauss-hermite"])
 def test_expectation_is_launched(stand_in, name):
     expectation = expectations.build(name)
     mu, s2 = np.linspace(-5, 5, 1000), np.linspace(0, 9, 1000)
-    results = np.empty((3, 1000))
-    CudaBackend().expectation(expectation)(mu, s2, *results)
-    np.testing.assert_allclose(results, expectation(mu, s2), rtol=0, atol=1e-12)
+    backend = CudaBackend()
+    results = backend.xp.empty((3, 1000))
+    backend.expectation(expectation)(backend.asarray(mu), backend.asarray(s2), *results)
+    np.testing.assert_allclose(backend.to_host(results), expectation(mu, s2), rtol=0, atol=1e-12)
 
 
 def test_wrong_vectors_are_not_launched(stand_in):
@@ -143,13 +153,37 @@ def test_wrong_vectors_are_not_launched(stand_in):
 # Runs
 
 
-def steps(backend, solver, data, count=4, **changes):
+@contextlib.contextmanager
+def sealed(wanted):
+    """Nothing may be moved or looked at inside; a backend of the CPU does not notice."""
+    cuda_on_cpu.DeviceArray.sealed = wanted
+    try:
+        yield
+    finally:
+        cuda_on_cpu.DeviceArray.sealed = False
+
+
+def test_the_seal_holds(stand_in):
+    backend = CudaBackend()
+    array = backend.asarray(np.ones(3))
+    looks = (lambda: float(array[0]), lambda: bool(array[0] > 0), lambda: list(array))
+    for look in (*looks, lambda: backend.to_host(array), lambda: backend.asarray(np.ones(3))):
+        with sealed(True), pytest.raises(cuda_on_cpu.TransferError):
+            look()
+    for mix in (lambda: array + np.ones(3), lambda: np.float64(2) * array):
+        with pytest.raises(cuda_on_cpu.TransferError):
+            mix()
+
+
+def steps(backend, solver, data, count=4, streamed=False, **changes):
     given = spec(solver=solver, step=0.01, **changes)
     model = models.build(given, backend, *data)
     configured = solvers.configure(solver, {})
-    state = configured.init(model, backend.asarray(np.full(4, 0.1)), 0.5)
-    for _ in range(count):
-        state = configured.step(state, model, given.step)
+    mean = backend.asarray(np.full(4, 0.1))
+    with sealed(solver != "ng-flow" and given.expectation != "stochastic" and not streamed):
+        state = configured.init(model, mean, 0.5)
+        for _ in range(count):
+            state = configured.step(state, model, given.step)
     return [
         backend.to_host(array)
         for array in (
@@ -168,6 +202,48 @@ def test_runs_agree(stand_in, solver):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("solver", ["vn", "sr-vn", "bw-gd", "gd-chol", "fb-gvi"])
+def test_float32_stays_float32(stand_in, solver):
+    data = rows(), rows(n=25, seed=1)
+    single = CudaBackend("float32")
+    given = spec(solver=solver, step=0.01)
+    model = models.build(given, single, *data)
+    configured = solvers.configure(solver, {})
+    state = configured.init(model, single.asarray(np.full(4, 0.1)), 0.5)
+    state = configured.step(state, model, given.step)
+    oracle = state.oracle
+    for array in (state.mean, state.factor.lower, oracle.gradient, oracle.curvature, oracle.value):
+        assert array.dtype == np.float32
+    found, expected = (steps(b, solver, data) for b in (single, NumpyBackend()))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
+
+
+def whole_run(**changes):
+    train, test = rows(), rows(n=25, seed=1)
+    data = Prepared(spec().data, *train, *test, {})
+    return execute(spec(**{"step": 0.01, "iterations": 20, **changes}), data)
+
+
+@pytest.mark.parametrize("expectation", ["exact", "piecewise", "stochastic"])
+def test_whole_runs_agree(stand_in, expectation):
+    found, expected = (whole_run(device=on, expectation=expectation) for on in ("cuda", "cpu"))
+    assert found.attrs["device"] == "cuda: stand-in"
+    assert found.iteration.tolist() == expected.iteration.tolist()
+    for name, values in expected.scalars.items():
+        if name != "seconds":
+            np.testing.assert_allclose(found.scalars[name], values, rtol=1e-9, atol=1e-9)
+    # The stand-in's events are a millisecond apart, so the time is known to come from them.
+    np.testing.assert_allclose(np.diff(found.scalars["seconds"]), 1e-3 * np.diff(found.iteration))
+
+
+def test_a_failed_factorisation_ends_the_run(stand_in):
+    found, expected = (whole_run(device=on, solver="gd", step=10.0) for on in ("cuda", "cpu"))
+    assert found.attrs["status"] == expected.attrs["status"] == "diverged"
+    assert found.iteration.tolist() == expected.iteration.tolist()
+    assert "at iteration 1: the objective is not finite" in found.attrs["reason"]
+
+
 # Memory
 
 
@@ -183,17 +259,26 @@ def test_plan_counts_what_a_run_holds():
     assert planned_bytes(1000, 10, 4, 8) == 8 * (1000 * 4 + 4 * 10 * 4 + 8 * 10 + 16 * 16)
 
 
-@pytest.mark.parametrize(("expectation"), ["exact", "stochastic"])
+@pytest.mark.parametrize("expectation", ["exact", "stochastic"])
 @pytest.mark.parametrize("solver", ["vn", "sr-vn"])
 def test_rows_that_do_not_fit_are_streamed(small_device, solver, expectation):
     data = rows(), rows(n=25, seed=1)
-    backend = CudaBackend()
-    whole = steps(backend, solver, data, expectation=expectation, batch=7, samples=3)
+    whole = steps(CudaBackend(), solver, data, expectation=expectation, batch=7, samples=3)
     small_device(planned_bytes(10, 10, 4, 8))
-    assert isinstance(backend.asarray(data[0].x), StreamedRows)
-    streamed = steps(backend, solver, data, expectation=expectation, batch=7, samples=3)
+    assert isinstance(CudaBackend().asarray(data[0].x), StreamedRows)
+    streamed = steps(
+        CudaBackend(), solver, data, streamed=True, expectation=expectation, batch=7, samples=3
+    )
     for one, other in zip(streamed, whole, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_what_follows_the_training_rows_is_planned_once(small_device):
+    backend = CudaBackend()
+    small_device(planned_bytes(40, 10, 4, 8))
+    assert not isinstance(backend.asarray(rows().x), StreamedRows)
+    small_device(25 * 4 * 8)  # the rest is spoken for by the plan
+    assert not isinstance(backend.asarray(rows(n=25).x), StreamedRows)
 
 
 def test_a_run_that_cannot_fit_says_so_with_numbers(small_device):

@@ -6,6 +6,7 @@ import pytest
 from gvibench import cli, doctor
 from gvibench.backend import cuda_backend
 from gvibench.backend.numpy_backend import NumpyBackend
+from gvibench.solvers import ng_flow
 
 
 @pytest.fixture(autouse=True)
@@ -13,6 +14,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(doctor, "TIMED_ROWS", 100)
     monkeypatch.setattr(doctor, "TIMED_FEATURES", 5)
     monkeypatch.setattr(doctor, "TIMED_POINTS", 1000)
+    monkeypatch.setattr(ng_flow, "MAX_STEPS", 100)  # which a flow that is NaN takes
 
 
 def test_cpu_is_in_order(capsys):

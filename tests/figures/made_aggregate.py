@@ -124,9 +124,9 @@ def write_aggregate(folder: Path, runs, gap="optimum", title="Made"):
 
 
 def _hash(spec):
-    from gvibench.jobs import template_hash
+    from gvibench.spec import hash_values
 
-    return template_hash(spec)
+    return hash_values(spec)
 
 
 def make_dataset(folder: Path, runs, **settings):

@@ -186,7 +186,7 @@ def test_trace_damaged(project, finished, harm):
     repaired = project.gvibench("repair")
     assert repaired.returncode == 0
     assert repaired.stdout.startswith(f"removed {path}:")
-    assert "1 bad traces removed" in repaired.stdout
+    assert "1 bad files removed" in repaired.stdout
     made = project.executed()
     assert made == {path} | DOWNSTREAM
     assert project.numbers() == finished.numbers()

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import xarray as xr
 import yaml
@@ -105,6 +106,21 @@ def test_diverged_runs_are_finished_jobs(tmp_path):
     table = (project.folder / "results/s/tables/performance.md").read_text()
     assert "diverged" in table
     assert "nan" not in table.lower()
+
+
+def test_an_edited_file_of_the_user_runs_again(tmp_path):
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((60, 2)), rng.integers(0, 2, 60)
+    study = {**SMALL, "datasets": {"mine": {"path": "mine.npz"}}}
+    project = Project.create(tmp_path / "project", study)
+    np.savez(project.folder / "mine.npz", X=x, y=y)
+    target = ("--", "results/s/aggregate.zarr.zip")
+    project.snakemake(*target)
+    assert project.executed(*target) == set()
+    np.savez(project.folder / "mine.npz", X=2 * x, y=y)
+    plan = project.plan()
+    everything = {*plan.data, *plan.optima, *plan.runs, "results/s/aggregate.zarr.zip"}
+    assert project.executed(*target) == everything
 
 
 def test_several_studies_share_their_data(tmp_path):

@@ -81,6 +81,7 @@ class CudaBackend:
         self.dtype = np.dtype(dtype)
         self._device = _claimed_device()
         self._device.use()
+        self._planned: set[int] = set()
         name = cupy.cuda.runtime.getDeviceProperties(self._device.id)["name"]
         self.name = f"cuda: {name.decode() if isinstance(name, bytes) else name}"
         self._square_sum = cupy.ReductionKernel(
@@ -97,18 +98,20 @@ class CudaBackend:
         """Whether the rows can stay on the device; raises if they cannot even be streamed."""
         itemsize = self.dtype.itemsize
         block = min(n, max(1, self.block_bytes // (d * itemsize)))
-        whole = planned_bytes(n, block, d, itemsize)
-        if whole < CHECKED_FROM:
+        # The first rows of a run are its training rows: what the steps need is planned with them.
+        working = planned_bytes(0, block, d, itemsize) if d not in self._planned else 0
+        self._planned.add(d)
+        rows, block_of_rows = n * d * itemsize, block * d * itemsize
+        if rows + working < CHECKED_FROM:
             return True
         free = self._device.mem_info[0] + self.xp.get_default_memory_pool().free_bytes()
-        streamed = planned_bytes(block, block, d, itemsize)
-        if streamed > free:
+        if block_of_rows + working > free:
             raise UserError(
-                f"a run with {d} features needs about {streamed / 2**30:.2f} GiB of device memory "
-                f"even if its {n} rows are streamed, and {free / 2**30:.2f} GiB are free: "
-                "use device 'cpu' or dtype 'float32'"
+                f"a run with {d} features needs about {(block_of_rows + working) / 2**30:.2f} GiB "
+                f"of device memory even if its {n} rows are streamed, and {free / 2**30:.2f} GiB "
+                "are free: use device 'cpu' or dtype 'float32'"
             )
-        return bool(whole <= free)
+        return bool(rows + working <= free)
 
     def to_host(self, values: Array) -> np.ndarray:
         return np.asarray(self.xp.asnumpy(values), dtype=np.float64)

@@ -16,6 +16,7 @@ MODULES = {
     "gap": "gvibench.figures.gap",
     "test": "gvibench.figures.test",
     "time": "gvibench.figures.time",
+    "test-time": "gvibench.figures.test_time",
     "sensitivity": "gvibench.figures.sensitivity",
     "profile": "gvibench.figures.profile",
 }

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 
-from gvibench.analysis import Band, Configuration, solver_title, unique
-from gvibench.figures.style import WIDTHS, Look, looks
+from gvibench.analysis import Band, Configuration, unique
+from gvibench.figures.style import WIDTHS, Look, looks, redashed
 
 __all__ = [
     "FLOOR",
@@ -28,6 +28,7 @@ __all__ = [
     "positive_log",
     "reference_name",
     "scale_iterations",
+    "scale_seconds",
     "seeds_note",
 ]
 
@@ -156,12 +157,18 @@ def _fill(text: str, width: float, size: float | None = None) -> str:
 
 def looks_of(drawn: Iterable[Configuration]) -> dict[str, Look]:
     """Return how each line is drawn, in the order of the study."""
-    labels = {
-        one.line: one.solver if one.line == solver_title(one.solver, one.solver_id) else one.line
-        for one in drawn
+    lines: dict[str, list[str]] = {}
+    for one in drawn:
+        of_solver = lines.setdefault(one.solver, [])
+        if one.line not in of_solver:
+            of_solver.append(one.line)
+    chosen = looks(lines)
+    # A solver keeps its colour; what else varies shows in the dashes.
+    return {
+        line: redashed(chosen[solver], k)
+        for solver, of_solver in lines.items()
+        for k, line in enumerate(of_solver)
     }
-    chosen = looks(labels.values())
-    return {line: chosen[label] for line, label in labels.items()}
 
 
 def handle(line: str, look: Look, *, marker: bool = False) -> Line2D:
@@ -187,6 +194,11 @@ def positive_log(axes: Axes) -> None:
     axes.set_yscale("log")
     if not any(len(np.asarray(line.get_ydata())) for line in axes.get_lines()):
         axes.text(0.5, 0.5, "nothing to show", transform=axes.transAxes, ha="center", color="0.35")
+
+
+def scale_seconds(axes: Axes) -> None:
+    """Scale an axis of solver time."""
+    axes.set_xscale("log")
 
 
 def scale_iterations(axes: Axes) -> None:

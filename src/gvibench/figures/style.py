@@ -2,12 +2,12 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import seaborn
 
-__all__ = ["PALETTE", "WIDTHS", "Look", "looks", "settings"]
+__all__ = ["PALETTE", "WIDTHS", "Look", "looks", "redashed", "settings"]
 
 INCH_PER_MM = 1 / 25.4
 WIDTHS = {"column": 85 * INCH_PER_MM, "page": 175 * INCH_PER_MM}
@@ -19,6 +19,7 @@ SOLID: Dash = "-"
 DASHED: Dash = (0, (4, 1.5))
 DOTTED: Dash = (0, (1, 1.2))
 DASH_DOTTED: Dash = (0, (5, 1.2, 1, 1.2))
+DASHES = (SOLID, DASHED, DOTTED, DASH_DOTTED)
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,12 @@ def looks(labels: Iterable[str]) -> dict[str, Look]:
             taken.add(place)
             chosen[label] = Look(MORE_COLORS[place], dash, marker)
     return chosen
+
+
+def redashed(look: Look, number: int) -> Look:
+    """Return the look of the `number`-th line of one solver: same colour, other dashes."""
+    dashes = [look.dash, *(dash for dash in DASHES if dash != look.dash)]
+    return replace(look, dash=dashes[number % len(dashes)])
 
 
 def settings(style: Mapping[str, Any]) -> Any:  # Matplotlib wants its keys as literals

@@ -34,7 +34,8 @@ class BwGd(Solver):
         backend = model.backend
         lower = state.factor.lower
         force = backend.times_lower(state.oracle.curvature, lower)
-        force = force - model.gamma * backend.invert_lower(lower).T
+        if model.gamma > 0:  # at zero V may collapse, and its inverse with it
+            force = force - model.gamma * backend.invert_lower(lower).T
         factor = CovarianceFactor(backend, backend.triangularise(lower - rho * force))
         mean = state.mean - rho * state.oracle.gradient
         return self.advance(state, model, rho, mean, factor)

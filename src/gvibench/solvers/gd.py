@@ -35,8 +35,10 @@ class Gd(Solver):
 
     def step(self, state: State, model: Model, rho: float) -> State:
         backend = model.backend
-        root = backend.invert_lower(state.factor.lower)  # V^{-1} = root' root
-        force = state.oracle.curvature - model.gamma * (root.T @ root)
+        force = state.oracle.curvature
+        if model.gamma > 0:
+            root = backend.invert_lower(state.factor.lower)  # V^{-1} = root' root
+            force = force - model.gamma * (root.T @ root)
         covariance = state.memory - 0.5 * rho * force
         factor = CovarianceFactor(backend, backend.cholesky(covariance, "V"))
         mean = state.mean - rho * state.oracle.gradient

@@ -38,7 +38,9 @@ class GdChol(Solver):
         old = state.factor.lower
         diagonal = xp.diagonal(old)
         force = backend.lower(backend.times_lower(state.oracle.curvature, old))
-        new = old - rho * (force - model.gamma * xp.diag(1.0 / diagonal))
+        if model.gamma > 0:  # at zero V may collapse, and 1 / C_jj would overflow
+            force = force - model.gamma * xp.diag(1.0 / diagonal)
+        new = old - rho * force
         mean = state.mean - rho * state.oracle.gradient
         flips = state.sign_flips + xp.sum(diagonal * xp.diagonal(new) < 0)
         factor = CovarianceFactor(backend, new)

@@ -118,6 +118,8 @@ def _integrate(
     """Follow the flow for a time `span`; return the end, the step to try next, steps tried."""
     time, point, first = 0.0, start, velocity(start)
     for count in range(1, MAX_STEPS + 1):
+        if step < 1e-12 * span:
+            raise Diverged("the flow has no step that is short enough")
         last = time + step >= span * (1 - 1e-12)
         h = span - time if last else step
         try:
