@@ -72,9 +72,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--checkpoint-every",
         type=float,
-        default=120.0,
         metavar="SECONDS",
-        help="keep the state this often; a killed run goes on from there (default: 120)",
+        help="keep the state this often (default: 120); a killed run goes on from there",
     )
     _add_data_file(run)
     _add_spec_flags(run)
@@ -263,7 +262,7 @@ def _prepared(options: argparse.Namespace, data: "DataSpec") -> "Prepared":
 def _run(options: argparse.Namespace) -> None:
     from gvibench.checkpoints import checkpoint_path, stop_on_sigterm
     from gvibench.files import check_writable
-    from gvibench.run import execute
+    from gvibench.run import CHECKPOINT_SECONDS, execute
     from gvibench.spec import RunSpec
     from gvibench.summary import summarise
     from gvibench.traces import write_trace
@@ -272,10 +271,9 @@ def _run(options: argparse.Namespace) -> None:
     check_writable(options.out)
     data = _prepared(options, spec.data)
     checkpoint = checkpoint_path(options.out)
+    every = CHECKPOINT_SECONDS if options.checkpoint_every is None else options.checkpoint_every
     with stop_on_sigterm():
-        trace = execute(
-            spec, data, checkpoint=checkpoint, checkpoint_every=options.checkpoint_every
-        )
+        trace = execute(spec, data, checkpoint=checkpoint, checkpoint_every=every)
     write_trace(options.out, trace)
     checkpoint.unlink(missing_ok=True)
     print(summarise(trace))

@@ -1,6 +1,7 @@
 """Where a number comes from: the code, the versions and the machine behind it."""
 
 import ast
+import contextlib
 import functools
 import hashlib
 import importlib.util
@@ -12,7 +13,7 @@ from pathlib import Path
 __all__ = ["code_hash", "machine", "versions"]
 
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-PACKAGES = ("gvibench", "numpy", "scipy", "numba", "zarr")
+PACKAGES = ("gvibench", "numpy", "scipy", "numba", "cupy-cuda13x")
 
 
 def code_hash(modules: Iterable[str]) -> str:
@@ -84,13 +85,11 @@ def _find_module(name: str) -> tuple[Path, bool] | None:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that shape a run's numbers."""
+    """Return the versions of Python and of the installed packages that shape a run's numbers."""
     known = {"python": platform.python_version()}
     for package in PACKAGES:
-        try:
+        with contextlib.suppress(PackageNotFoundError):
             known[package] = version(package)
-        except PackageNotFoundError:
-            known[package] = "unknown"
     return known
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,14 +23,12 @@ from gvibench.solvers import Solver, State
 from gvibench.spec import RunSpec, canonical_json
 from gvibench.traces import Trace
 
-__all__ = ["Progress", "execute", "initial_mean", "is_reduced", "run_code_hash"]
+__all__ = ["CHECKPOINT_SECONDS", "execute", "initial_mean", "is_reduced", "run_code_hash"]
 
 CHECKPOINT_SECONDS = 120.0
+"""How often a run keeps its state, unless told otherwise."""
 FACTOR_BYTES = 2_000_000
 """Covariance factors up to this size are stored without being asked for."""
-
-Progress = Callable[[int, float, float], None]
-"""Called with iteration, objective and gradient norm of every recorded iterate."""
 
 
 def run_code_hash(spec: RunSpec) -> str:
@@ -51,7 +48,6 @@ def execute(
     exclusive: bool = False,
     checkpoint: Path | None = None,
     checkpoint_every: float = CHECKPOINT_SECONDS,
-    progress: Progress | None = None,
 ) -> Trace:
     """Do the run that `spec` defines on prepared data and return its trace.
 
@@ -75,7 +71,7 @@ def execute(
         if checkpoint is not None:
             identity = f"{spec.spec_hash} {run_code_hash(spec)}"
             checkpoints = Checkpoints(checkpoint, identity, checkpoint_every)
-        ending = _iterate(spec, setup, recorder, checkpoints, progress)
+        ending = _iterate(spec, setup, recorder, checkpoints)
         arrays = _iterates(spec, setup, recorder)
     attrs = {
         "spec": spec.canonical(),
@@ -162,7 +158,6 @@ def _iterate(
     setup: _Setup,
     recorder: Recorder,
     checkpoints: Checkpoints | None,
-    progress: Progress | None,
 ) -> _Ending:
     model, solver = setup.model, setup.solver
     resumed = checkpoints.resume(model, solver, recorder) if checkpoints else None
@@ -183,8 +178,6 @@ def _iterate(
             recorder.check(following)
             if recorder.wants(following.iteration):
                 recorder.record(following, seconds)
-                if progress is not None:
-                    progress(following.iteration, recorder.objective, recorder.grad_norm)
             state = following
             if ended := _reason_to_stop(spec, recorder, seconds):
                 reason = ended

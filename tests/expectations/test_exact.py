@@ -1,3 +1,5 @@
+import hashlib
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -78,3 +80,8 @@ def test_the_shipped_table_can_be_rebuilt():
     shipped = exact_table.load_table()
     assert shipped.nbytes < 1e6
     np.testing.assert_allclose(exact_table.build_table(), shipped, rtol=0, atol=1e-13)
+
+
+def test_the_digest_is_that_of_the_shipped_table():
+    found = hashlib.sha256(exact_table.TABLE_FILE.read_bytes()).hexdigest()
+    assert found == exact_table.TABLE_SHA256

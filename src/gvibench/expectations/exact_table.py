@@ -29,6 +29,7 @@ __all__ = [
     "PATCHES_Q",
     "PATCHES_T",
     "TABLE_FILE",
+    "TABLE_SHA256",
     "T_END",
     "C",
     "build_table",
@@ -44,6 +45,8 @@ PATCHES_Q = 16
 DEGREE_T = 11
 DEGREE_Q = 7
 TABLE_FILE = Path(__file__).with_name("exact_table.npy")
+TABLE_SHA256 = "a5d8039c9e9fd16c24d6b9f62eb3c1b06993d41a009ed8c1450c445b1a946df8"
+"""Of the file: with it, another table is other code, and runs that used the old one run again."""
 
 
 def load_table() -> Array:
