@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from gvibench.run import execute
 from gvibench.status import progress_of, report
 from gvibench.study import load_config
 from gvibench.traces import write_trace
+from gvibench.upkeep import orphans
 from test_run import prepared
 
 
@@ -50,3 +52,19 @@ def test_each_state_is_told_from_files(plan):
     assert "1 done, 1 diverged, 1 running, 1 failed, 2 pending" in text
     assert "no such luck" in text
     assert "running 100%" in text
+
+
+def test_orphans_are_results_nobody_names_and_old_remains_of_kills(plan):
+
+    folder = Path("results/s/runs/synthetic/vn/step-0.1_scale-1.0")
+    folder.mkdir(parents=True)
+    for name in ("seed-0.zarr.zip", "seed-9.zarr.zip", ".seed-0.zarr.zip.checkpoint"):
+        (folder / name).touch()
+    for name, age in (("new", 0), ("old", 7200)):
+        part = folder / f".seed-0.zarr.zip.{name}.part"
+        part.touch()
+        os.utime(part, (part.stat().st_atime - age, part.stat().st_mtime - age))
+    assert [path.name for path in orphans(plan)] == [
+        ".seed-0.zarr.zip.old.part",
+        "seed-9.zarr.zip",
+    ]

@@ -1,5 +1,6 @@
 """Keeping a results folder in order: bad traces, orphans, and what a study will cost."""
 
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ __all__ = ["Cost", "bad_files", "estimate_cost", "orphans"]
 
 STAGE_SECONDS = {"prepare": 2.0, "optimum": 2.0, "choose": 0.8, "aggregate": 2.0, "output": 3.5}
 """Jobs whose time hardly depends on the study, start-up included."""
+STALE_SECONDS = 3600.0
+"""Nobody writes at one file for longer."""
 JOB_SECONDS = 0.1
 """What Snakemake itself spends on a job."""
 BYTES_PER_RECORD = 70
@@ -54,10 +57,14 @@ def orphans(plan: Plan) -> list[Path]:
         root / study / stage for study in plan.config.studies for stage in ("runs", "tuning")
     ]
     found = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
-    # Checkpoints begin with a dot; they belong to runs that are not done yet.
-    return sorted(
-        path for path in found if path.as_posix() not in named and not path.name.startswith(".")
-    )
+    return sorted(path for path in found if path.as_posix() not in named and _is_left_over(path))
+
+
+def _is_left_over(path: Path) -> bool:
+    """Tell results, and what a kill left of one, from what a run is working on now."""
+    if path.name.endswith(".part"):
+        return time.time() - path.stat().st_mtime > STALE_SECONDS
+    return not path.name.startswith(".")  # a checkpoint: its run is not done yet
 
 
 @dataclass(frozen=True)
