@@ -140,6 +140,13 @@ def test_gap_reference():
     ("changes", "sentence"),
     [
         ({"stepp": 1}, "config: unknown key 'studies.s.stepp' (did you mean 'step'?)"),
+        ({"steps": 1}, "unknown key 'studies.s.steps' (did you mean 'step'?)"),
+        ({"tuning": {"step": 1}}, "unknown key 'studies.s.tuning.step' (did you mean 'steps'?)"),
+        ({"tolerance": "1e-3"}, "'studies.s.tolerance' is text to YAML"),
+        (
+            {"step": {"start": 1.0, "stop": 0.1, "count": 3}},
+            "'start' 1 should be less than 'stop' 0.1",
+        ),
         ({"step": "1e-3"}, "'studies.s.step' is text to YAML, which wants 1.0e-3 for a number"),
         ({"beta": "1e-3"}, "'studies.s.beta' is text to YAML"),
         ({"step": []}, "'studies.s.step' list should have at least 1 item, not 0, got []"),

@@ -12,7 +12,7 @@ import itertools
 import json
 import re
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
@@ -44,6 +44,8 @@ __all__ = [
 ]
 
 Model = TypeVar("Model", bound=BaseModel)
+Location = tuple[int | str, ...]
+"""Where something is in a nested mapping."""
 
 
 def _computable(value: float) -> float:
@@ -233,28 +235,29 @@ def parse(
     where: str,
     *,
     from_text: bool = False,
-    names: Iterable[str] = (),
+    names_at: Callable[[Location], Iterable[str]] | None = None,
 ) -> Model:
     """Validate JSON text or a mapping, turning the first mistake into one sentence.
 
     With `from_text` the values of a mapping may be words of a command line: "5e-3" is a number.
-    `names` are keys to suggest for an unknown one, beside the fields of `kind`.
+    `names_at` returns the right keys at a place, to suggest one for a wrong one.
     """
     try:
         if isinstance(source, str):
             return kind.model_validate_json(source)
         return kind.model_validate(source, strict=False if from_text else None)
     except ValidationError as error:
-        known = [*kind.model_fields, *DataSpec.model_fields, *names]
+        known = names_at or (lambda place: [*kind.model_fields, *DataSpec.model_fields])
         raise UserError(f"{where}: {explain(error, known)}") from error
 
 
-def explain(error: ValidationError, known: Iterable[str]) -> str:
+def explain(error: ValidationError, names_at: Callable[[Location], Iterable[str]]) -> str:
     """Say in one sentence what is wrong first: the key, the value, the nearest right name."""
     first = _most_telling(error.errors(include_url=False))
     path = _path(first)
     if first["type"] == "extra_forbidden":
-        return f"unknown key '{path}'{suggest(str(first['loc'][-1]), known)}"
+        *place, name = first["loc"]
+        return f"unknown key '{path}'{suggest(str(name), names_at(tuple(place)))}"
     if first["type"] == "missing":
         return f"'{path}' is missing"
     message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")

@@ -258,7 +258,7 @@ class Config(Frozen):
 
 def load_config(values: Mapping[str, Any], where: str = "config") -> Config:
     """Check a config that has been read from a file."""
-    return parse(Config, dict(values), where, names=_all_names())
+    return parse(Config, dict(values), where, names_at=_names_at)
 
 
 def read_config(path: Path) -> Config:
@@ -278,8 +278,19 @@ def read_config(path: Path) -> Config:
     return load_config(values, str(path))
 
 
-def _all_names() -> Iterable[str]:
-    return {name for model in MODELS for name in model.model_fields}
+def _names_at(place: tuple[int | str, ...]) -> Iterable[str]:
+    """Return the keys that may stand at a place of a config."""
+    models: dict[int | str, type[BaseModel]] = {
+        "studies": Study,
+        "datasets": DatasetSettings,
+        "solvers": SolverSettings,
+        "tuning": Tuning,
+        "style": Style,
+        "step": LogGrid,
+        "steps": LogGrid,
+    }
+    nearest = [models[part] for part in place if part in models]
+    return (nearest[-1] if nearest else Config).model_fields
 
 
 MODELS: tuple[type[BaseModel], ...] = (
