@@ -1,4 +1,5 @@
 import json
+import math
 
 import numpy as np
 import pytest
@@ -6,6 +7,7 @@ import pytest
 from gvibench.errors import UserError
 from gvibench.tuning import (
     Grid,
+    Point,
     best_point,
     choose,
     first_grid,
@@ -93,3 +95,11 @@ def test_a_damaged_choice_is_one_sentence(tmp_path):
     (tmp_path / "choice.json").write_text("{}")
     with pytest.raises(UserError, match="is not a choice"):
         read_choice(tmp_path / "choice.json")
+
+
+def test_a_safe_step_is_preferred_to_a_lucky_one():
+    lucky, failed = Point(1.0, 1.0, 5.0, 6.0), Point(1.0, 0.1, 9.0, math.inf)
+    safe = [Point(0.3, 1.0, 5.0, 20.0), Point(0.3, 0.1, 5.0, 25.0)]
+    assert best_point([lucky, failed, *safe]) == safe[0]
+    slow = [Point(0.01, 1.0, 5.0, 600.0), Point(0.01, 0.1, 5.0, 700.0)]
+    assert best_point([lucky, failed, *slow]) == lucky

@@ -7,6 +7,7 @@ rounds the best point is the choice.
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -37,6 +38,8 @@ __all__ = [
 KIND = "gvibench tuning round"
 CHOSEN = ("step", "init_scale", "beta")
 """The fields of a run that this stage can choose."""
+MUCH_SLOWER = 10.0
+"""How much longer than the quickest point a safer one may take."""
 TIE = 1e-6
 """Objectives this close to the best one (relative) count as reached."""
 
@@ -166,14 +169,21 @@ def _iterations_to(trace: Trace, level: float) -> float:
 
 
 def best_point(tried: Iterable[Point]) -> Point | None:
-    """Return the point with the lowest objective; among equals the one that got there first."""
+    """Return the point with the lowest objective; among equals a quick one that is not fragile.
+
+    A step that arrives from one initial scale only has been lucky: it is passed over for one that
+    arrives from more of them, unless that takes many times as long.
+    """
     usable = [point for point in tried if point.objective is not None]
     if not usable:
         return None
     lowest = min(point.objective for point in usable if point.objective is not None)
     level = lowest + TIE * (1.0 + abs(lowest))
     equals = [p for p in usable if p.objective is not None and p.objective <= level]
-    return min(equals, key=lambda point: (point.effort, point.step))
+    arrivals = Counter(point.step for point in equals)
+    quick = MUCH_SLOWER * min(point.effort for point in equals)
+    candidates = [point for point in equals if point.effort <= quick]
+    return min(candidates, key=lambda point: (-arrivals[point.step], point.effort, point.step))
 
 
 def choose(rounds: Sequence[Path], out: Path, who: str) -> Choice:
