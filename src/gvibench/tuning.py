@@ -39,7 +39,11 @@ KIND = "gvibench tuning round"
 CHOSEN = ("step", "init_scale", "beta")
 """The fields of a run that this stage can choose."""
 MUCH_SLOWER = 10.0
-"""How much longer than the quickest point a safer one may take."""
+"""How much longer than the quickest point a safer one may take.
+
+A judgement, made after seeing a quicker, fragile step of VN fail on reporting seeds of the default
+study: there it decides between VN at step 1 and at 0.1, and so who is quickest on `synthetic`.
+"""
 TIE = 1e-6
 """Objectives this close to the best one (relative) count as reached."""
 
