@@ -76,7 +76,9 @@ def choices_of(study):
 
 
 def optima_of(study):
-    return sorted({job.optimum.path for job in PLAN.of_study(study) if job.optimum})
+    jobs = PLAN.of_study(study)
+    optima = [found for job in jobs for found in (job.optimum, job.exact_optimum)]
+    return sorted({optimum.path for optimum in optima if optimum})
 
 
 def previous_round(wildcards):

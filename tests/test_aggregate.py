@@ -6,10 +6,13 @@ import xarray as xr
 
 from gvibench import aggregate as module
 from gvibench.aggregate import aggregate, check
+from gvibench.analysis import final, gap, open_aggregate
 from gvibench.errors import UserError
+from gvibench.optimum import find_optimum, write_optimum
 from gvibench.traces import group_name, to_group, write_trace
 from gvibench.zarrzip import Group, write_zip
-from test_run import go
+from problems import spec
+from test_run import go, prepared
 
 
 def entry(trace, path, group=None, **changes):
@@ -24,6 +27,7 @@ def entry(trace, path, group=None, **changes):
         "spec_hash": trace.attrs["spec_hash"],
         "code_hash": trace.attrs["code_hash"],
         "optimum": None,
+        "exact_optimum": None,
         **changes,
     }
 
@@ -146,3 +150,66 @@ def test_a_file_that_is_no_manifest(tmp_path):
     (tmp_path / "m.json").write_text("[]")
     with pytest.raises(UserError, match="is not the manifest"):
         aggregate(tmp_path / "m.json", tmp_path / "out.zarr.zip")
+
+
+def test_kept_iterates_and_their_optimum_are_gathered(tmp_path):
+    kept = {"record": ("covariance_factor_path",), "snapshots": 4, "solver": "vn"}
+    traces = [
+        go(prepared(d=4), iterations=10, **kept),
+        go(prepared(d=2), iterations=30, **kept),
+        go(prepared(d=3), iterations=5, solver="vn"),
+    ]
+    optimum = find_optimum(spec().problem(), prepared(d=4))
+    write_optimum(tmp_path / "optimum.zarr.zip", optimum)
+    entries = []
+    for k, trace in enumerate(traces):
+        write_trace(tmp_path / f"{k}.zarr.zip", trace)
+        best = str(tmp_path / "optimum.zarr.zip") if k == 0 else None
+        entries.append(entry(trace, tmp_path / f"{k}.zarr.zip", optimum=best))
+    dataset = combine(tmp_path, entries)
+    first, second, third = (dataset.isel(run=k) for k in range(3))
+    at = {"snapshot": traces[0].snapshot}
+    assert np.array_equal(first["path_mean"].sel(at), traces[0].mean)
+    assert np.array_equal(
+        first["path_covariance_factor"].sel(at), traces[0].factors["covariance_factor_path"]
+    )
+    assert np.array_equal(first["optimum_mean"], optimum.mean)
+    assert np.array_equal(first["optimum_covariance_factor"], optimum.covariance_factor)
+    assert first["smoothness"] == optimum.attrs["smoothness"]
+    of_second = second["path_mean"].sel(snapshot=traces[1].snapshot)
+    assert np.array_equal(of_second[:, :2], traces[1].mean)
+    assert np.isnan(of_second[:, 2:]).all()
+    assert np.isnan(third["path_mean"]).all()
+    assert dataset["d"].values.tolist() == [4, 2, 3]
+
+
+def test_runs_with_a_bound_are_measured_by_the_exact_objective(tmp_path):
+    problem = spec().problem()
+    bound = problem.model_copy(update={"expectation": "piecewise", "pieces": 4})
+    for name, of in (("exact", problem), ("bound", bound)):
+        write_optimum(tmp_path / f"{name}.zarr.zip", find_optimum(of, prepared()))
+    settings = {"solver": "vn", "step": 0.5, "iterations": 60}
+    approximate = {"expectation": "piecewise", "pieces": 4, "record": ("objective_exact",)}
+    traces = [go(**settings), go(**settings, **approximate)]
+    exact, own = str(tmp_path / "exact.zarr.zip"), str(tmp_path / "bound.zarr.zip")
+    entries = []
+    for k, (trace, optimum, of_exact) in enumerate(
+        zip(traces, (exact, own), (None, exact), strict=True)
+    ):
+        write_trace(tmp_path / f"{k}.zarr.zip", trace)
+        entries.append(
+            entry(trace, tmp_path / f"{k}.zarr.zip", optimum=optimum, exact_optimum=of_exact)
+        )
+    combine(tmp_path, entries)
+    with open_aggregate(tmp_path / "out.zarr.zip") as dataset:
+        gaps = final(gap(dataset, "objective").values)
+        own_gap = dataset["objective"][1, -1] - dataset["optimum_objective"][1]
+    assert gaps[0] < 1e-9
+    assert abs(own_gap) < 1e-9
+    # What descending the bound costs: more than nothing, less than the bound is loose.
+    assert 1e-6 < gaps[1] < 1.0
+
+
+def test_of_an_exact_run_both_objectives_are_the_same():
+    trace = go(record=("objective_exact",), model="non-convex")
+    assert trace.scalars["objective_exact"] == pytest.approx(trace.scalars["objective"], rel=1e-13)

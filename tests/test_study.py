@@ -191,3 +191,33 @@ def test_files_that_are_no_configs(tmp_path):
             read_config(tmp_path / "c.yaml")
     with pytest.raises(UserError, match="cannot read"):
         read_config(tmp_path / "none.yaml")
+
+
+def test_data_sets_can_be_left_out():
+    config = {
+        "studies": {
+            "a": {"datasets": ["wdbc", "synthetic"], "solvers": ["vn"], "step": 0.1},
+            "b": {"datasets": ["wdbc"], "solvers": ["vn"], "step": 0.1},
+        }
+    }
+    plan = expand(load_config({**config, "without": ["wdbc"]}))
+    assert set(plan.config.studies) == {"a"}
+    assert {job.dataset for job in plan.runs.values()} == {"synthetic"}
+    # What is left is the same run as without the omission.
+    assert plan.runs.keys() <= expand(load_config(config)).runs.keys()
+    with pytest.raises(UserError, match="did you mean 'wdbc'"):
+        expand(load_config({**config, "without": ["wdcb"]}))
+    with pytest.raises(UserError, match="nothing to run"):
+        expand(load_config({**config, "without": ["wdbc", "synthetic"]}))
+
+
+def test_different_expectations_must_be_measured_alike():
+    mixed = {"bound": {"solver": "vn", "expectation": "piecewise"}, "vn": {}}
+    with pytest.raises(UserError, match="different expectations"):
+        jobs(solvers=mixed)
+    made = jobs(solvers=mixed, record=["objective_exact"])
+    of_bound = [job for job in made.runs.values() if job.solver == "bound"]
+    assert {job.exact_optimum.spec.expectation for job in of_bound} == {"exact"}
+    assert {job.optimum.spec.expectation for job in of_bound} == {"piecewise"}
+    # A stochastic run records exact values anyhow.
+    assert jobs(solvers={"vn": {}, "noisy": {"solver": "vn", "expectation": "stochastic"}})

@@ -1,10 +1,14 @@
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from gvibench.errors import UserError
+from gvibench.run import execute
+from gvibench.spec import RunSpec
 from gvibench.tuning import (
     Grid,
     Point,
@@ -22,6 +26,10 @@ from test_run import go, prepared
 SETTINGS = {"steps": {"start": 0.01, "stop": 1.0, "count": 3}, "init_scales": [1.0, 0.1]}
 
 
+def settings(*seeds, rows=None):
+    return {"seeds": list(seeds), "rows": rows}
+
+
 def template(**changes):
     spec = go(iterations=1, **changes).spec
     return {**spec, "iterations": 40, "snapshots": 0, "step": None, "init_scale": None}
@@ -34,9 +42,9 @@ def test_first_grid():
 def test_a_round_keeps_every_trial(tmp_path):
     path = tmp_path / "round.zarr.zip"
     grid = Grid((0.1, 0.5), (0.3, 1.0))
-    try_grid(template(), [5, 6], grid, prepared(), path)
-    found, traces = read_round(path)
-    assert found == grid
+    try_grid(template(), settings(5, 6), grid, prepared(), path)
+    found, share, traces = read_round(path)
+    assert (found, share) == (grid, 1.0)
     tried = {(t.spec["step"], t.spec["init_scale"], t.spec["seed"]) for t in traces}
     assert tried == {(a, b, c) for a in (0.1, 0.5) for b in (0.3, 1.0) for c in (5, 6)}
     direct = go(step=0.5, init_scale=0.3, seed=6, iterations=40, snapshots=0)
@@ -54,8 +62,8 @@ def test_a_round_keeps_every_trial(tmp_path):
 )
 def test_the_next_grid_refines_or_moves(tmp_path, steps, expected):
     path = tmp_path / "round.zarr.zip"
-    try_grid(template(solver="vn"), [5], Grid(steps, (1.0,)), prepared(), path)
-    following = next_grid(path)
+    try_grid(template(solver="vn"), settings(5), Grid(steps, (1.0,)), prepared(), path)
+    following = next_grid(path, "safe")
     assert expected(following.steps)
     assert len(following.steps) == len(steps)
     assert following.scales == (1.0,)
@@ -63,19 +71,19 @@ def test_the_next_grid_refines_or_moves(tmp_path, steps, expected):
 
 def test_when_everything_diverges_the_next_grid_is_smaller(tmp_path):
     path = tmp_path / "round.zarr.zip"
-    try_grid(template(solver="gd"), [5], Grid((50.0, 100.0), (1.0,)), prepared(), path)
-    assert max(next_grid(path).steps) < 100.0
-    assert next_grid(path).scales == (0.1,)
+    try_grid(template(solver="gd"), settings(5), Grid((50.0, 100.0), (1.0,)), prepared(), path)
+    assert max(next_grid(path, "safe").steps) < 100.0
+    assert next_grid(path, "safe").scales == (0.1,)
     with pytest.raises(UserError, match="every step tried diverged"):
-        choose([path], tmp_path / "choice.json", "gd on test")
+        choose([path], tmp_path / "choice.json", "gd", "safe", "gd on test")
     assert not (tmp_path / "choice.json").exists()
 
 
 def test_the_choice_is_the_lowest_objective_then_the_quickest(tmp_path):
     rounds = [tmp_path / "0.zarr.zip", tmp_path / "1.zarr.zip"]
-    try_grid(template(solver="vn"), [5, 6], Grid((0.01, 0.1), (1.0,)), prepared(), rounds[0])
-    try_grid(template(solver="vn"), [5, 6], Grid((0.5, 0.9), (1.0,)), prepared(), rounds[1])
-    choice = choose(rounds, tmp_path / "choice.json", "vn on test")
+    for path, steps in zip(rounds, [(0.01, 0.1), (0.5, 0.9)], strict=True):
+        try_grid(template(solver="vn"), settings(5, 6), Grid(steps, (1.0,)), prepared(), path)
+    choice = choose(rounds, tmp_path / "choice.json", "vn", "safe", "vn on test")
     assert read_choice(tmp_path / "choice.json") == choice
     assert choice.step == 0.9
     assert choice.trials == 8
@@ -88,7 +96,7 @@ def test_a_point_with_a_diverged_seed_is_never_chosen():
     good, bad = go(step=1e-3, iterations=5), go(solver="gd", step=100.0, iterations=5)
     tried = points([good, bad])
     assert [point.objective is None for point in tried] == [False, True]
-    assert best_point(tried).step == 1e-3
+    assert best_point(tried, "safe").step == 1e-3
 
 
 def test_a_damaged_choice_is_one_sentence(tmp_path):
@@ -100,6 +108,28 @@ def test_a_damaged_choice_is_one_sentence(tmp_path):
 def test_a_safe_step_is_preferred_to_a_lucky_one():
     lucky, failed = Point(1.0, 1.0, 5.0, 6.0), Point(1.0, 0.1, 9.0, math.inf)
     safe = [Point(0.3, 1.0, 5.0, 20.0), Point(0.3, 0.1, 5.0, 25.0)]
-    assert best_point([lucky, failed, *safe]) == safe[0]
+    assert best_point([lucky, failed, *safe], "safe") == safe[0]
     slow = [Point(0.01, 1.0, 5.0, 600.0), Point(0.01, 0.1, 5.0, 700.0)]
-    assert best_point([lucky, failed, *slow]) == lucky
+    assert best_point([lucky, failed, *slow], "safe") == lucky
+    assert best_point([lucky, failed, *safe], "quick") == lucky
+
+
+@pytest.mark.parametrize("solver", ["vn", "sr-vn", "bw-gd", "gd"])
+def test_a_choice_made_on_half_of_the_rows_is_carried_over(tmp_path, solver):
+    # Twice the same rows are one problem scaled by two: what suits the half, carried over, has to
+    # take the mean along the same path.
+    once = prepared(real=True)
+    twice = replace(once, train_x=np.repeat(once.train_x, 2, 0), train_y=np.repeat(once.train_y, 2))
+    half = len(once.train_y)
+    spec = {**template(solver=solver, model="linear"), "beta": 2.0}
+    path = tmp_path / "round.zarr.zip"
+    try_grid(spec, settings(5, rows=half), Grid((1e-3,), (0.1,)), twice, path)
+    traces = read_round(path).traces
+    assert traces[0].spec["beta"] == 1.0
+    choice = choose([path], tmp_path / "choice.json", solver, "safe", "test")
+    assert choice.init_scale == pytest.approx(0.1 * math.sqrt(0.5), rel=1e-5)
+    assert choice.step == pytest.approx(1e-3 if solver in {"vn", "sr-vn"} else 5e-4, rel=1e-5)
+    chosen = {"step": choice.step, "init_scale": choice.init_scale, "seed": 5, "snapshots": 9}
+    of_whole = execute(RunSpec(**{**spec, **chosen}), twice)
+    of_half = execute(RunSpec(**{**traces[0].spec, "snapshots": 9}), once)
+    assert_allclose(of_whole.mean, of_half.mean, rtol=1e-5)

@@ -12,14 +12,14 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numcodecs import Zstd
 
 from gvibench.errors import UserError
 from gvibench.files import atomic_path
-from gvibench.optimum import read_optimum
+from gvibench.optimum import Optimum, read_optimum
 from gvibench.provenance import versions
 from gvibench.spec import hash_values
 from gvibench.traces import SCALARS, check_attributes, trace_from_group
@@ -35,7 +35,17 @@ IN_PROCESS = 2 * RUNS_PER_TASK
 """Up to this many runs a process of its own costs more than it saves."""
 REFERENCES = ("objective", "neg_elbo", "train_elbo_paper")
 """Metrics that have an optimum to be measured from."""
-ATTRIBUTES = ("iterations_done", "step_used", "wall_seconds", "cpu_seconds", "warmup_seconds")
+ATTRIBUTES = (
+    "n_train",
+    "n_test",
+    "d",
+    "iterations_done",
+    "step_used",
+    "wall_seconds",
+    "cpu_seconds",
+    "warmup_seconds",
+)
+PATH = "covariance_factor_path"
 LABELS = ("dataset", "solver", "status", "reason", "spec_hash", "code_hash", "device", "host")
 
 Entry = dict[str, Any]
@@ -226,8 +236,12 @@ def _write(
     for name, values in columns.items():
         _put_column(root, name, values)
     root.attrs["coordinates"] = " ".join(columns)  # which xarray makes coordinates of
-    for name, optimal in _references(entries).items():
+    optima = _Optima()
+    for name, optimal in _references(entries, optima).items():
         root.put(f"optimum_{name}", optimal, ["run"], long_name=f"optimal {name}", units="nat")
+    smoothness = optima.values(entries, "optimum", "smoothness")
+    root.put("smoothness", smoothness, ["run"], long_name="largest curvature of the loss")
+    _put_paths(root, entries, rows, optima)
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in root.members():
             archive.writestr(*member(name, content))
@@ -308,14 +322,75 @@ def spec_coordinates(specs: list[dict[str, Any]]) -> dict[str, list[Any]]:
     return {name: [spec[name] for spec in flat] for name in fields}
 
 
-def _references(entries: list[Entry]) -> dict[str, np.ndarray]:
+class _Optima:
+    """The optima of a study, each read once."""
+
+    def __init__(self) -> None:
+        self._read: dict[str, Optimum] = {}
+
+    def of(self, entry: Entry, which: str) -> Optimum | None:
+        path = entry[which]
+        if path is None:
+            return None
+        if path not in self._read:
+            self._read[path] = read_optimum(path)
+        return self._read[path]
+
+    def values(self, entries: list[Entry], which: str, name: str) -> np.ndarray:
+        """Return one attribute of the optimum of every run; NaN where the study has none."""
+        found = [self.of(entry, which) for entry in entries]
+        return np.array([np.nan if one is None else one.attrs[name] for one in found])
+
+
+def _references(entries: list[Entry], optima: _Optima) -> dict[str, np.ndarray]:
     """Return the optimal values per run; NaN where the study has none."""
-    found: dict[str | None, dict[str, Any]] = {None: {}}
-    for entry in entries:
-        path = entry["optimum"]
-        if path not in found:
-            found[path] = read_optimum(path).attrs
-    return {
-        name: np.array([found[entry["optimum"]].get(name, np.nan) for entry in entries])
-        for name in REFERENCES
-    }
+    found = {name: optima.values(entries, "optimum", name) for name in REFERENCES}
+    if any(entry["exact_optimum"] for entry in entries):
+        found["objective_exact"] = optima.values(entries, "exact_optimum", "objective")
+    return found
+
+
+def _put_paths(root: Group, entries: list[Entry], rows: list[Row], optima: _Optima) -> None:
+    """Add means and factors along the run, and those of the optimum, of runs that kept them.
+
+    Everything is as large as the largest problem needs; what a run does not have is NaN.
+    """
+    kept = [k for k, row in enumerate(rows) if PATH in row.names]
+    if not kept:
+        return
+    paths = {k: _read_path(entries[k]) for k in kept}
+    axis = np.unique(np.concatenate([path.snapshot for path in paths.values()]))
+    size = max(path.mean.shape[1] for path in paths.values())
+    count = len(entries)
+    mean = np.full((count, len(axis), size), np.nan)
+    factor = np.full((count, len(axis), size, size), np.nan)
+    best_mean = np.full((count, size), np.nan)
+    best_factor = np.full((count, size, size), np.nan)
+    for k, path in paths.items():
+        d = path.mean.shape[1]
+        at = np.searchsorted(axis, path.snapshot)
+        mean[k, at, :d] = path.mean
+        factor[k, at, :d, :d] = path.factor
+        optimum = optima.of(entries[k], "optimum")
+        if optimum is not None and optimum.covariance_factor is not None:
+            best_mean[k, :d] = optimum.mean
+            best_factor[k, :d, :d] = optimum.covariance_factor
+    square = ["feature", "feature_"]
+    root.put("snapshot", axis, ["snapshot"], long_name="iteration of a kept iterate")
+    root.put("path_mean", mean, ["run", "snapshot", "feature"], long_name="mean of q")
+    root.put(
+        "path_covariance_factor", factor, ["run", "snapshot", *square], long_name="factor of q"
+    )
+    root.put("optimum_mean", best_mean, ["run", "feature"], long_name="optimal mean")
+    root.put("optimum_covariance_factor", best_factor, ["run", *square], long_name="optimal factor")
+
+
+class _Path(NamedTuple):
+    snapshot: np.ndarray
+    mean: np.ndarray
+    factor: np.ndarray
+
+
+def _read_path(entry: Entry) -> _Path:
+    with _opened(entry) as (group, _):
+        return _Path(group.read("snapshot"), group.read("mean"), group.read(PATH))

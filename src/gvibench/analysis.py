@@ -45,6 +45,7 @@ Runs = NDArray[np.intp]
 KIND = "gvibench aggregate"
 BOUNDED = ("objective", "neg_elbo", "train_elbo_paper")
 """Metrics that an optimum may be known of."""
+EXACT = "objective_exact"
 LOWEST_AT_OPTIMUM = ("objective", "neg_elbo")
 HIGHER_IS_BETTER = ("test_accuracy",)
 ROUNDING = 1e-10
@@ -217,8 +218,11 @@ def _word(value: Any) -> str:
 
 
 def _problem_key(name: str, spec: dict[str, Any]) -> str:
+    """Return what runs have in common whose objectives are comparable."""
     fields = {field: spec[field] for field in ProblemSpec.model_fields}
-    if fields["expectation"] == "stochastic":  # recorded with exact expectations
+    if spec["expectation"] == "stochastic" or EXACT in spec["record"]:  # recorded exactly
+        defaults = ProblemSpec.model_fields
+        fields |= {name: defaults[name].default for name in ("pieces", "piece_degree", "nodes")}
         fields["expectation"] = "exact"
     return json.dumps([name, fields], sort_keys=True)
 
@@ -230,12 +234,13 @@ def gap(dataset: xr.Dataset, metric: str) -> xr.DataArray:
     """Return how far each run is from the best, along its iterations: (run, iteration).
 
     The objectives are measured from the optimum if the study asks for it and it is known, else,
-    like the test metrics, from the best value that any run on the same problem has seen. What is
+    like the test metrics, from the best value that any run on the same problem has seen. A run
+    that records `objective_exact` is measured by it, so that expectations can be compared. What is
     below its reference by rounding only is zero. The optimum of the objective is no minimum of
     `train_elbo_paper`, whose gap may be negative.
     """
     reference = _reference(dataset, metric)[:, np.newaxis]
-    values = np.asarray(dataset[metric].values - reference)
+    values = np.asarray(_measured(dataset, metric) - reference)
     if metric in HIGHER_IS_BETTER:
         values = -values
     values[~completed(dataset)] = np.nan
@@ -256,17 +261,35 @@ def gap(dataset: xr.Dataset, metric: str) -> xr.DataArray:
     )
 
 
+def _measured(dataset: xr.Dataset, metric: str) -> Floats:
+    """Return the values that gaps of a metric are made of."""
+    values = np.asarray(dataset[metric].values)
+    if metric != "objective" or EXACT not in dataset:
+        return values
+    return np.where(_has_exact(dataset)[:, np.newaxis], dataset[EXACT].values, values)
+
+
+def _has_exact(dataset: xr.Dataset) -> NDArray[np.bool_]:
+    """Say of each run whether it has recorded its objective with exact expectations."""
+    if EXACT not in dataset:
+        return np.zeros(dataset.sizes["run"], dtype=bool)
+    return np.asarray(np.isfinite(dataset[EXACT].values).any(axis=1))
+
+
 def _reference(dataset: xr.Dataset, metric: str) -> Floats:
     """Return what each run's gap is measured from."""
     if metric not in BOUNDED or dataset.attrs["gap"] != "optimum":
         return _best_seen(dataset, metric)
     optimum = np.asarray(dataset[f"optimum_{metric}"].values)
+    if metric == "objective" and f"optimum_{EXACT}" in dataset:
+        exact = np.asarray(dataset[f"optimum_{EXACT}"].values)
+        optimum = np.where(_has_exact(dataset), exact, optimum)
     known = np.isfinite(optimum)
     return optimum if known.all() else np.where(known, optimum, _best_seen(dataset, metric))
 
 
 def _best_seen(dataset: xr.Dataset, metric: str) -> Floats:
-    values = np.asarray(dataset[metric].values)
+    values = _measured(dataset, metric)
     done = completed(dataset)
     best = partial(np.fmax.reduce, initial=-np.inf)
     if metric not in HIGHER_IS_BETTER:

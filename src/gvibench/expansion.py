@@ -16,7 +16,7 @@ from gvibench.datasets.catalogue import complete, find
 from gvibench.errors import UserError
 from gvibench.jobs import BetaJob, DataJob, OptimumJob, Plan, RunJob, TuningJob, template
 from gvibench.presets import PAPER_STEPS
-from gvibench.spec import DataSpec, RunSpec, canonical_json, hash_text, parse, suggest
+from gvibench.spec import DataSpec, ProblemSpec, RunSpec, canonical_json, hash_text, parse, suggest
 from gvibench.study import Config, DatasetSettings, LogGrid, Settings, SolverSettings, Study
 
 __all__ = ["expand"]
@@ -28,6 +28,7 @@ PLACEHOLDER = 1.0
 
 def expand(config: Config) -> Plan:
     """Expand a config into jobs; a mistake in it is one sentence with the key's path."""
+    config = _leave_out(config)
     plan = Plan(config, {}, {}, {}, {}, {})
     for name, study in config.studies.items():
         for job in _expand_study(plan, name, study):
@@ -35,6 +36,21 @@ def expand(config: Config) -> Plan:
                 raise UserError(f"studies.{name}: two different runs have the path {job.path}")
             plan.runs[job.path] = job
     return plan
+
+
+def _leave_out(config: Config) -> Config:
+    """Return the config without the data sets that are not wanted."""
+    named = {dataset for study in config.studies.values() for dataset in study.datasets}
+    for unknown in set(config.without) - named:
+        raise UserError(f"without: no study has a data set '{unknown}'{suggest(unknown, named)}")
+    studies = {}
+    for name, study in config.studies.items():
+        kept = {key: of for key, of in study.datasets.items() if key not in config.without}
+        if kept:
+            studies[name] = study.model_copy(update={"datasets": kept})
+    if not studies:
+        raise UserError("without: leaves nothing to run")
+    return config.model_copy(update={"studies": studies})
 
 
 def _expand_study(plan: Plan, name: str, study: Study) -> Iterator[RunJob]:
@@ -45,12 +61,25 @@ def _expand_study(plan: Plan, name: str, study: Study) -> Iterator[RunJob]:
                 f"studies.{name}.datasets.{dataset}.solvers: '{unknown}' is not a solver of the "
                 f"study{suggest(unknown, study.solvers)}"
             )
+        expectations = set()
         for solver, of_solver in study.solvers.items():
             where = f"studies.{name}, {solver} on {dataset}"
             for variant in _variants(study, of_dataset, dataset, of_solver, solver, where):
+                expectations.add(_recorded_with(variant.spec))
                 yield from _jobs_of_variant(
                     plan, name, study, dataset, solver, variant, seeds, where
                 )
+        if len(expectations) > 1:
+            raise UserError(
+                f"studies.{name}: on '{dataset}' runs with different expectations are compared: "
+                "add 'record: [objective_exact]' to the study, so that all are measured alike"
+            )
+
+
+def _recorded_with(spec: RunSpec) -> str:
+    """Return the expectation by which the objective of a run will be compared."""
+    exact = spec.expectation == "stochastic" or "objective_exact" in spec.record
+    return "exact" if exact else spec.expectation
 
 
 @dataclass(frozen=True)
@@ -184,7 +213,12 @@ def _jobs_of_variant(
     beta = None
     if variant.beta_tuned:
         beta = _beta(plan, study_name, study, dataset, data, variant.spec)
-    optimum = _optimum(plan, study, dataset, data, variant.spec, beta)
+    problem = variant.spec.problem()
+    optimum = _optimum(plan, study, dataset, data, problem, beta)
+    exact_optimum = None
+    if "objective_exact" in variant.spec.record:
+        exact = problem.model_copy(update={"expectation": "exact"})
+        exact_optimum = _optimum(plan, study, dataset, data, exact, beta)
     tuning = None
     if variant.tuned:
         folder = f"{root}/{study_name}/tuning/{dataset}/{solver}/{variant.label}"
@@ -206,6 +240,7 @@ def _jobs_of_variant(
             tuning=tuning,
             beta=beta,
             optimum=optimum,
+            exact_optimum=exact_optimum,
         )
 
 
@@ -225,13 +260,17 @@ def _beta(
 
 
 def _optimum(
-    plan: Plan, study: Study, dataset: str, data: DataJob, spec: RunSpec, beta: BetaJob | None
+    plan: Plan,
+    study: Study,
+    dataset: str,
+    data: DataJob,
+    problem: ProblemSpec,
+    beta: BetaJob | None,
 ) -> OptimumJob | None:
     # The non-convex model has no one optimum, and without a prior there may be none.
-    if study.gap != "optimum" or spec.model == "non-convex" or spec.beta == 0:
+    if study.gap != "optimum" or problem.model == "non-convex" or problem.beta == 0:
         return None
-    problem = spec.problem()
-    key = problem.spec_hash if beta is None else hash_text(beta.path)
+    key = problem.spec_hash if beta is None else hash_text(beta.path + problem.spec_hash)
     path = f"{plan.config.results}/optima/{dataset}-{key[:8]}.zarr.zip"
     return plan.optima.setdefault(path, OptimumJob(path, data, problem, beta))
 

@@ -128,6 +128,8 @@ class RunJob:
     tuning: TuningJob | None
     beta: BetaJob | None
     optimum: OptimumJob | None
+    exact_optimum: OptimumJob | None
+    """Of the same problem with exact expectations, for a run that records these too."""
 
     @property
     def opened(self) -> set[str]:
@@ -161,6 +163,7 @@ class RunJob:
             "opened": sorted(self.opened),
             "code_hash": _run_code_hash(self.specs[0]),
             "optimum": self.optimum.path if self.optimum else None,
+            "exact_optimum": self.exact_optimum.path if self.exact_optimum else None,
         }
         return [
             {
@@ -241,15 +244,21 @@ def _text(**parts: Any) -> str:
 
 
 def _run_code_hash(spec: RunSpec) -> str:
-    return _cached_code_hash(spec.solver, spec.model, spec.expectation, tuning=False)
+    return _cached_code_hash(*_parts_of_code(spec), tuning=False)
 
 
 def _tuning_code_hash(spec: RunSpec) -> str:
-    return _cached_code_hash(spec.solver, spec.model, spec.expectation, tuning=True)
+    return _cached_code_hash(*_parts_of_code(spec), tuning=True)
+
+
+def _parts_of_code(spec: RunSpec) -> tuple[str, str, str, tuple[str, ...]]:
+    return spec.solver, spec.model, spec.expectation, spec.record
 
 
 @functools.cache
-def _cached_code_hash(solver: str, model: str, expectation: str, *, tuning: bool) -> str:
+def _cached_code_hash(
+    solver: str, model: str, expectation: str, record: tuple[str, ...], *, tuning: bool
+) -> str:
     spec = RunSpec(
         data=DataSpec(dataset="any"),
         beta=1.0,
@@ -257,6 +266,7 @@ def _cached_code_hash(solver: str, model: str, expectation: str, *, tuning: bool
         solver=solver,
         model=model,  # type: ignore[arg-type]
         expectation=expectation,  # type: ignore[arg-type]
+        record=record,
     )
     run = run_code_hash(spec)
     return hash_text(run + code_hash(["gvibench.tuning"])) if tuning else run

@@ -101,6 +101,7 @@ def _find(spec: ProblemSpec, data: Prepared, backend: Backend) -> Optimum:
         "code_hash": optimum_code_hash(spec),
         "versions": versions(),
         "iterations": iterations,
+        "smoothness": float(model.smoothness()),
         **_values(model, mean, factor, oracle),
     }
     if attrs["gradient_residual"] > ACCEPTABLE * (1.0 + attrs["gradient_scale"]):

@@ -177,4 +177,5 @@ EXTRA_SCALARS: dict[str, Callable[[Model, State], Array]] = {
     "sign_flips": lambda model, state: state.sign_flips,
     "data_passes": _data_passes,
     "flow_time": lambda model, state: state.flow_time,
+    "objective_exact": lambda model, state: model.exact_objective(state.mean, state.factor),
 }

@@ -69,6 +69,7 @@ EXTRA_RECORDS = (
     "sign_flips",
     "data_passes",
     "flow_time",
+    "objective_exact",
     "covariance_factor",
     "covariance_factor_path",
 )

@@ -178,6 +178,12 @@ class Tuning(Frozen):
     """Budget of each trial (default: that of the run)."""
     seeds: Annotated[list[Seed], Field(min_length=1), AfterValidator(_distinct)] = [1000, 1001]
     """Seeds of the trials; none may be a seed of the study."""
+    rows: Annotated[int, Field(ge=2)] | None = None
+    """Tune on so many training rows, drawn at random, of larger data sets; beta, step and initial
+    scale are carried over to all rows (default: all of them)."""
+    prefer: Literal["safe", "quick"] = "safe"
+    """Among steps that arrive: `quick` takes the one that does so first; `safe` one that arrives
+    from more initial scales, unless it takes ten times as long."""
     betas: Numbers = [0.001, 0.01, 0.1, 1.0, 10.0]
     """What `beta: tuned` chooses from."""
 
@@ -250,6 +256,8 @@ class Config(Frozen):
     """The studies, by name."""
     results: str = "results"
     """Folder for everything a study makes."""
+    without: list[Name] = []
+    """Data sets to leave out of every study; a study with none left is left out itself."""
     style: Style = Style()
     """How figures look."""
     dask: str | None = None

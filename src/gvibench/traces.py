@@ -58,6 +58,7 @@ SCALARS: dict[str, tuple[str, str]] = {
     "sign_flips": ("sign changes on the factor's diagonal so far", "1"),
     "data_passes": ("passes over the training rows so far", "1"),
     "flow_time": ("sum of the steps so far", "1"),
+    "objective_exact": ("objective with exact expectations", "nat"),
 }
 """Long name and unit of everything recorded along `iteration`."""
 

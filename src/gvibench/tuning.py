@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from gvibench.errors import UserError
 from gvibench.files import atomic_path
 from gvibench.optimum import find_optimum
 from gvibench.run import execute
+from gvibench.solvers import solver_class
 from gvibench.spec import ProblemSpec, RunSpec, parse
 from gvibench.traces import Trace, to_group, trace_from_group
 from gvibench.zarrzip import Group, open_zip, write_zip
@@ -88,33 +89,66 @@ def first_grid(settings: Mapping[str, Any]) -> Grid:
 
 
 def try_grid(
-    template: Mapping[str, Any], seeds: Sequence[int], grid: Grid, data: Prepared, out: Path
+    template: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    grid: Grid,
+    data: Prepared,
+    out: Path,
 ) -> None:
     """Run every trial of a grid and write their traces into one file, a group for each."""
-    root = Group({"kind": KIND, "steps": list(grid.steps), "scales": list(grid.scales)})
+    part, share = _part_of_rows(data, settings["rows"])
+    root = Group(
+        {
+            "kind": KIND,
+            "steps": list(grid.steps),
+            "scales": list(grid.scales),
+            "share_of_rows": share,
+        }
+    )
+    # The loss of a part of the rows is that share of the whole one: the prior's must be, too.
+    template = {**template, "beta": share * template["beta"]}
     for i, step in enumerate(grid.steps):
         for j, scale in enumerate(grid.scales):
-            for seed in seeds:
+            for seed in settings["seeds"]:
                 values = {**template, "step": step, "init_scale": scale, "seed": seed}
                 spec = parse(RunSpec, values, "tuning")
-                root.groups[f"step-{i}_scale-{j}_seed-{seed}"] = to_group(execute(spec, data))
+                root.groups[f"step-{i}_scale-{j}_seed-{seed}"] = to_group(execute(spec, part))
     write_zip(out, root)
 
 
-def read_round(path: Path) -> tuple[Grid, list[Trace]]:
-    """Return the grid of a round and the traces of its trials."""
+def _part_of_rows(data: Prepared, rows: int | None) -> tuple[Prepared, float]:
+    """Return the data with so many training rows, and which share of all they are."""
+    every = len(data.train_y)
+    if rows is None or rows >= every:
+        return data, 1.0
+    rng = np.random.default_rng([data.spec.split_seed, every, rows])
+    picked = np.sort(rng.choice(every, rows, replace=False))
+    part = replace(data, train_x=data.train_x[picked], train_y=data.train_y[picked])
+    return part, rows / every
+
+
+class Round(NamedTuple):
+    """What a round tried, on which share of the training rows, and what came of it."""
+
+    grid: Grid
+    share: float
+    traces: list[Trace]
+
+
+def read_round(path: Path) -> Round:
+    """Read the file of `try_grid`."""
     with open_zip(path) as root:
         if root.attrs.get("kind") != KIND:
             raise UserError(f"{path} is not a tuning round of gvibench")
         grid = Grid(tuple(root.attrs["steps"]), tuple(root.attrs["scales"]))
         traces = [trace_from_group(root.group(name), f"{path} {name}") for name in root.names()]
-    return grid, traces
+        return Round(grid, root.attrs["share_of_rows"], traces)
 
 
-def next_grid(path: Path) -> Grid:
+def next_grid(path: Path, prefer: str) -> Grid:
     """Return the grid that follows the round in `path`."""
-    grid, traces = read_round(path)
-    best = best_point(points(traces))
+    grid, _, traces = read_round(path)
+    best = best_point(points(traces), prefer)
     if best is None:  # everything diverged: smaller steps from smaller scales
         return Grid(_around(grid.steps, grid.steps[0]), tuple(0.1 * scale for scale in grid.scales))
     return Grid(_around(grid.steps, best.step), _around(grid.scales, best.init_scale))
@@ -133,8 +167,12 @@ def _around(values: tuple[float, ...], best: float) -> tuple[float, ...]:
 
 
 def _spaced(start: float, stop: float, count: int) -> tuple[float, ...]:
+    return tuple(_rounded(value) for value in np.geomspace(start, stop, count))
+
+
+def _rounded(value: float) -> float:
     # Six digits are plenty for a step, and keep it readable.
-    return tuple(float(f"{value:.6g}") for value in np.geomspace(start, stop, count))
+    return float(f"{value:.6g}")
 
 
 def points(traces: Iterable[Trace]) -> list[Point]:
@@ -172,11 +210,11 @@ def _iterations_to(trace: Trace, level: float) -> float:
     return float(trace.iteration[arrived]) if arrived < len(trace.iteration) else math.inf
 
 
-def best_point(tried: Iterable[Point]) -> Point | None:
-    """Return the point with the lowest objective; among equals a quick one that is not fragile.
+def best_point(tried: Iterable[Point], prefer: str) -> Point | None:
+    """Return the point with the lowest objective; among equals a `safe` or the `quick` one.
 
-    A step that arrives from one initial scale only has been lucky: it is passed over for one that
-    arrives from more of them, unless that takes many times as long.
+    A step that arrives from one initial scale only has been lucky: the safe choice passes it over
+    for one that arrives from more of them, unless that takes many times as long.
     """
     usable = [point for point in tried if point.objective is not None]
     if not usable:
@@ -184,22 +222,30 @@ def best_point(tried: Iterable[Point]) -> Point | None:
     lowest = min(point.objective for point in usable if point.objective is not None)
     level = lowest + TIE * (1.0 + abs(lowest))
     equals = [p for p in usable if p.objective is not None and p.objective <= level]
+    if prefer == "quick":
+        return min(equals, key=lambda point: (point.effort, point.step))
     arrivals = Counter(point.step for point in equals)
     quick = MUCH_SLOWER * min(point.effort for point in equals)
     candidates = [point for point in equals if point.effort <= quick]
     return min(candidates, key=lambda point: (-arrivals[point.step], point.effort, point.step))
 
 
-def choose(rounds: Sequence[Path], out: Path, who: str) -> Choice:
-    """Choose the best point of all rounds and write it, with all points tried, as JSON."""
-    traces = [trace for path in rounds for trace in read_round(path)[1]]
+def choose(rounds: Sequence[Path], out: Path, solver: str, prefer: str, who: str) -> Choice:
+    """Choose the best point of all rounds and write it, with all points tried, as JSON.
+
+    The posterior of all rows is narrower than that of a part of them by the root of the share, and
+    a gradient is larger by the share itself: scale and step are carried over accordingly.
+    """
+    read = [read_round(path) for path in rounds]
+    traces = [trace for one in read for trace in one.traces]
+    share = read[0].share
     tried = points(traces)
-    best = best_point(tried)
+    best = best_point(tried, prefer)
     if best is None or best.objective is None:
         raise UserError(f"{who}: every step tried diverged: let tuning.steps start lower")
     choice = Choice(
-        step=best.step,
-        init_scale=best.init_scale,
+        step=_rounded(best.step * (1.0 if solver_class(solver).natural else share)),
+        init_scale=_rounded(best.init_scale * math.sqrt(share)),
         objective=best.objective,
         trials=len(traces),
         diverged=sum(map(_diverged, traces)),
@@ -211,7 +257,8 @@ def choose(rounds: Sequence[Path], out: Path, who: str) -> Choice:
         for point in sorted(tried, key=lambda point: (point.init_scale, point.step))
     ]
     with atomic_path(out) as part:
-        part.write_text(json.dumps({**asdict(choice), "points": table}, indent=1) + "\n")
+        found = {**asdict(choice), "share_of_rows": share, "points": table}
+        part.write_text(json.dumps(found, indent=1) + "\n")
     return choice
 
 

@@ -142,17 +142,22 @@ def _tune(options: argparse.Namespace) -> None:
 
     job = _job(options)
     tuning = job["tuning"]
-    grid = first_grid(tuning) if options.previous is None else next_grid(options.previous)
+    if options.previous is None:
+        grid = first_grid(tuning)
+    else:
+        grid = next_grid(options.previous, tuning["prefer"])
     template = {**job["spec"], **_chosen(options.choices)}
-    try_grid(template, tuning["seeds"], grid, read_prepared(options.data), options.out)
+    try_grid(template, tuning, grid, read_prepared(options.data), options.out)
 
 
 def _choose(options: argparse.Namespace) -> None:
     from gvibench.tuning import choose
 
-    spec = _job(options)["spec"]
-    who = f"tuning of {spec['solver']} on {spec['data']['dataset']}"
-    print(f"{who}: {choose(options.rounds, options.out, who)}")
+    job = _job(options)
+    solver = job["spec"]["solver"]
+    who = f"tuning of {solver} on {job['spec']['data']['dataset']}"
+    choice = choose(options.rounds, options.out, solver, job["tuning"]["prefer"], who)
+    print(f"{who}: {choice}")
 
 
 def _aggregate(options: argparse.Namespace) -> None:

@@ -74,6 +74,9 @@ class Run:
             "threads": 1,
             "exclusive": False,
             "versions": {"python": "3"},
+            "n_train": 40,
+            "n_test": 10,
+            "d": 3,
             "host": "here",
             "wall_seconds": 1.0,
             "cpu_seconds": 1.0,
@@ -93,7 +96,7 @@ def write_aggregate(folder: Path, runs, gap="optimum", title="Made"):
         optimum, choice = None, None
         if run.optimum is not None:
             optimum = folder / f"optimum-{k}.zarr.zip"
-            at = {"objective": run.optimum, "neg_elbo": run.optimum + 5}
+            at = {"objective": run.optimum, "neg_elbo": run.optimum + 5, "smoothness": 1.0}
             write_optimum(
                 optimum, Optimum(np.zeros(1), None, at | {"train_elbo_paper": run.optimum - 2})
             )
@@ -112,6 +115,7 @@ def write_aggregate(folder: Path, runs, gap="optimum", title="Made"):
                 "choice": choice and str(choice),
                 "opened": ["init_scale", "step"] if choice else [],
                 "optimum": optimum and str(optimum),
+                "exact_optimum": None,
                 "code_hash": "feedfacefeedface",
                 "spec_hash": _hash(spec),
             }

@@ -27,8 +27,10 @@ def modules_of(spec: ProblemSpec) -> tuple[str, ...]:
     if spec.model == "linear":  # its expectations are closed forms of its own
         return (model,)
     # What a stochastic run records is deterministic, and then nothing less than exact.
-    expectation = "exact" if spec.expectation == "stochastic" else spec.expectation
-    return (model, *expectations.MODULES[expectation])
+    used = {"exact" if spec.expectation == "stochastic" else spec.expectation}
+    if isinstance(spec, RunSpec) and "objective_exact" in spec.record:
+        used.add("exact")
+    return (model, *(module for name in sorted(used) for module in expectations.MODULES[name]))
 
 
 def model_class(name: str) -> type[Model]:
@@ -51,6 +53,9 @@ def build(
     sampling = (
         Sampling(spec.batch, spec.samples, spec.seed) if spec.expectation == "stochastic" else None
     )
+    exact = None
+    if "objective_exact" in spec.record:
+        exact = kind.build_loss(backend, spec.model_copy(update={"expectation": "exact"}))
     return kind(
         backend,
         kind.build_loss(backend, spec),
@@ -60,4 +65,5 @@ def build(
         gamma=spec.gamma,
         sampling=sampling,
         multiplicity=multiplicity,
+        exact_loss=exact,
     )

@@ -76,6 +76,10 @@ class PointwiseLoss(Protocol):
     def at(self, t: Array, y: Array) -> tuple[Array, Array, Array]:
         """Return l(t), l'(t), l''(t)."""
 
+    @property
+    def steepest(self) -> float:
+        """The largest value of l''."""
+
 
 class Sampling(NamedTuple):
     """Minibatch and Monte Carlo instead of a full pass."""
@@ -102,6 +106,8 @@ class Model:
         If given, solvers see minibatch Monte Carlo estimates; recording stays deterministic.
     multiplicity
         How many coordinates the last one stands for (see `gvibench.models.reduction`).
+    exact_loss
+        The loss with exact expectations, for runs that record them beside their own.
     """
 
     rotation_invariant: ClassVar[bool] = True
@@ -117,9 +123,11 @@ class Model:
         gamma: float,
         sampling: Sampling | None = None,
         multiplicity: int = 1,
+        exact_loss: PointwiseLoss | None = None,
     ) -> None:
         self.backend = backend
         self.loss = loss
+        self.exact_loss = exact_loss
         self.train = Rows(backend.asarray(train.x), backend.asarray(train.y))
         self.test = Rows(backend.asarray(test.x), backend.asarray(test.y))
         self.beta = beta
@@ -171,7 +179,7 @@ class Model:
         gram = xp.zeros((self.d, self.d), dtype=backend.dtype)
         for x, y, buffer in self._blocks(self.train):
             white = factor.whiten(x, buffer)
-            f0, f1, f2 = self._expect(x @ mean, backend.row_norms(white), y)
+            f0, f1, f2 = self._expect(self.loss, x @ mean, backend.row_norms(white), y)
             value = value + xp.sum(f0)
             gradient += f1 @ x
             gram = backend.add_gram(gram, white if curvature == "whitened" else x, f2, buffer)
@@ -229,6 +237,23 @@ class Model:
         ]
         return self.backend.xp.stack([self.backend.xp.asarray(value) for value in values])
 
+    def exact_objective(self, mean: Array, factor: Factor) -> Array:
+        """Return the objective with exact expectations, whichever the solver descends."""
+        assert self.exact_loss is not None
+        value, _ = self.penalty(mean)
+        for x, y, buffer in self._blocks(self.train):
+            s2 = self.backend.row_norms(factor.whiten(x, buffer))
+            value = value + self.backend.xp.sum(self._expect(self.exact_loss, x @ mean, s2, y)[0])
+        return self.objectives(mean, factor, value).objective
+
+    def smoothness(self) -> Array:
+        """Return the largest eigenvalue that the Hessian of the loss can have, prior included."""
+        gram = self.backend.xp.zeros((self.d, self.d), dtype=self.backend.dtype)
+        for x, y, buffer in self._blocks(self.train):
+            gram = self.backend.add_gram(gram, x, self.backend.xp.ones_like(y), buffer)
+        largest = self.backend.xp.linalg.eigvalsh(self.backend.mirror(gram))[-1]
+        return self.beta + self.loss.steepest * largest
+
     def test_metrics(self, mean: Array, factor: Factor) -> tuple[Array, Array, Array]:
         """Return the expected NLL (sum), the NLL at the mean (average) and the accuracy."""
         xp = self.backend.xp
@@ -236,7 +261,7 @@ class Model:
         for x, y, buffer in self._blocks(self.test):
             mu = x @ mean
             nll = nll + xp.sum(
-                self._expect(mu, self.backend.row_norms(factor.whiten(x, buffer)), y)[0]
+                self._expect(self.loss, mu, self.backend.row_norms(factor.whiten(x, buffer)), y)[0]
             )
             at_mean = at_mean + xp.sum(self.loss.at(mu, y)[0])
             correct = correct + xp.sum(mu * y > 0)
@@ -258,9 +283,11 @@ class Model:
             self._buffers[count] = self.backend.xp.empty(shape, dtype=self.backend.dtype)
         return self._buffers[count]
 
-    def _expect(self, mu: Array, s2: Array, y: Array) -> tuple[Array, Array, Array]:
+    def _expect(
+        self, loss: PointwiseLoss, mu: Array, s2: Array, y: Array
+    ) -> tuple[Array, Array, Array]:
         f0, f1, f2 = self.backend.xp.empty((3, len(mu)), dtype=self.backend.dtype)
-        self.loss.expect(mu, s2, y, f0, f1, f2)
+        loss.expect(mu, s2, y, f0, f1, f2)
         return f0, f1, f2
 
     def _sampled_oracle(

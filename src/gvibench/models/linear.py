@@ -13,6 +13,7 @@ class SquaredLoss:
     def __init__(self, backend: Backend, sigma: float) -> None:
         self._xp = backend.xp
         self._precision = sigma**-2.0
+        self.steepest = self._precision
 
     def expect(self, mu: Array, s2: Array, y: Array, f0: Array, f1: Array, f2: Array) -> None:
         residual = mu - y

@@ -20,6 +20,7 @@ class LogisticLoss:
     def __init__(self, backend: Backend, expectation: Any) -> None:
         self._xp = backend.xp
         self._evaluate = backend.expectation(expectation)
+        self.steepest = 0.25
 
     def expect(self, mu: Array, s2: Array, y: Array, f0: Array, f1: Array, f2: Array) -> None:
         self._evaluate(-y * mu, s2, f0, f1, f2)
