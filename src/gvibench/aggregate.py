@@ -33,8 +33,8 @@ RUNS_PER_TASK = 100
 COMPRESSION_LEVEL = 1
 IN_PROCESS = 2 * RUNS_PER_TASK
 """Up to this many runs a process of its own costs more than it saves."""
-REFERENCES = ("objective", "neg_elbo", "train_elbo_paper")
-"""Metrics that have an optimum to be measured from."""
+REFERENCES = ("objective", "neg_elbo", "train_elbo_paper", "test_nll", "test_accuracy")
+"""Metrics whose value at the optimum of the objective is worth knowing."""
 ATTRIBUTES = (
     "n_train",
     "n_test",
@@ -238,7 +238,7 @@ def _write(
     root.attrs["coordinates"] = " ".join(columns)  # which xarray makes coordinates of
     optima = _Optima()
     for name, optimal in _references(entries, optima).items():
-        root.put(f"optimum_{name}", optimal, ["run"], long_name=f"optimal {name}", units="nat")
+        root.put(f"optimum_{name}", optimal, ["run"], long_name=f"{name} at the optimum")
     smoothness = optima.values(entries, "optimum", "smoothness")
     root.put("smoothness", smoothness, ["run"], long_name="largest curvature of the loss")
     _put_paths(root, entries, rows, optima)

@@ -165,13 +165,14 @@ def configurations(dataset: xr.Dataset) -> list[Configuration]:
 
 
 def solver_title(label: str, solver_id: str) -> str:
-    """Return a solver's name for readers; a label of the study's own stays as it is."""
-    if label != solver_id:
-        return label
+    """Return a solver's name for readers; a label of the study's own stays as it is.
+
+    Where a data set replaces a solver (`sr-vn` by `sr-vn-rotated`), the name says so.
+    """
     from gvibench.solvers import solver_class
 
     try:
-        return solver_class(solver_id).title
+        return solver_class(solver_id).title if solver_class(label) else label
     except UserError:  # from a package that is not installed where the figure is drawn
         return label
 

@@ -198,7 +198,7 @@ def _to_mapping(value: Any) -> Any:
 
 
 Figure = Literal["gap", "test", "time", "test-time", "sensitivity", "profile"]
-Table = Literal["datasets", "performance"]
+Table = Literal["datasets", "performance", "paper", "winners"]
 
 
 class Study(Settings):

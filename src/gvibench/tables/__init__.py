@@ -14,6 +14,8 @@ __all__ = ["MODULES", "write_tables"]
 MODULES = {
     "datasets": "gvibench.tables.datasets",
     "performance": "gvibench.tables.performance",
+    "paper": "gvibench.tables.paper",
+    "winners": "gvibench.tables.winners",
 }
 
 

@@ -1,0 +1,193 @@
+"""The paper's performance table beside ours: differences, and a verdict computed for every row.
+
+A row is
+
+- *reproduced* if its ELBO, test NLL and accuracy are those of our optimum;
+- *impossible as printed* if no predictions on so many test rows can have its accuracy, or none of
+  that accuracy so low a loss: a row that the mean gets wrong costs at least log 2;
+- *not converged in the paper* if it is not at our optimum and neither are the others of its data
+  set, whose ELBOs differ: solvers that arrive agree;
+- *not reproduced* otherwise.
+"""
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from gvibench.analysis import Configuration, configurations, final
+from gvibench.errors import UserError
+from gvibench.presets import PAPER_RESULTS, PAPER_ROWS, Printed
+from gvibench.tables.formats import Block, Table, number
+
+__all__ = ["IMPOSSIBLE", "NOT_CONVERGED", "NOT_REPRODUCED", "REPRODUCED", "build", "verdict"]
+
+TOLERANCE = 0.015
+"""How far a reproduced ELBO or NLL may be from the printed one, in nats."""
+REPRODUCED = "reproduced"
+IMPOSSIBLE = "impossible as printed"
+NOT_CONVERGED = "not converged in the paper"
+NOT_REPRODUCED = "not reproduced"
+
+QUANTITIES = {
+    "train_elbo": ("train_elbo_paper", "train ELBO (paper)"),
+    "test_nll": ("test_nll", "test NLL (sum, under q)"),
+    "accuracy": ("test_accuracy", "test accuracy"),
+}
+"""What is printed: the metric of a trace, and its name for readers."""
+DIGITS = {"train_elbo": 7, "test_nll": 7, "accuracy": 3}
+
+
+def build(dataset: xr.Dataset) -> Table:
+    """Return the table: a row for every row of the paper's that the study has run."""
+    finals = {name: final(dataset[name].values) for name, _ in QUANTITIES.values()}
+    finals["seconds"] = final(dataset["seconds"].values)
+    data = dataset["spec"].values
+    rows = []
+    for one in configurations(dataset):
+        run = one.runs[0]
+        source = _data_set(data[run])
+        solver = one.solver_id.removesuffix("-rotated")
+        printed = PAPER_RESULTS.get(source, {}).get(solver)
+        if printed is not None and len(one.completed):
+            rows.append(_row(dataset, one, source, solver, printed, finals))
+    if not rows:
+        raise UserError("the table 'paper' needs a data set and a solver of the paper's")
+    values = pd.DataFrame(rows)
+    records = values.to_dict("records")
+    return Table(values, [_verdicts(records), *(_numbers(records, name) for name in QUANTITIES)])
+
+
+def _data_set(spec: str) -> str:
+    name: str = json.loads(spec)["data"]["dataset"]
+    return name
+
+
+def _row(
+    dataset: xr.Dataset,
+    one: Configuration,
+    source: str,
+    solver: str,
+    printed: Printed,
+    finals: dict[str, np.ndarray],
+) -> dict[str, Any]:
+    run = one.runs[0]
+    row: dict[str, Any] = {
+        "dataset": one.dataset,
+        "solver": one.line,
+        "step": one.step,
+        "iterations": int(dataset["iterations_done"].values[one.completed].max()),
+        "seeds": len(one.runs),
+        "diverged": one.diverged,
+        "n_train": int(dataset["n_train"].values[run]),
+        "n_test": int(dataset["n_test"].values[run]),
+    }
+    for name, (metric, _) in QUANTITIES.items():
+        ours = float(finals[metric][one.completed].mean())
+        best = float(dataset[f"optimum_{metric}"].values[run])
+        target = getattr(printed, name)
+        row |= {
+            f"{name}_printed": target,
+            f"{name}_ours": ours,
+            f"{name}_difference": ours - target,
+            f"{name}_optimum": best,
+            f"{name}_optimum_difference": best - target,
+        }
+    row["seconds_printed"] = printed.seconds
+    row["seconds_ours"] = float(finals["seconds"][one.completed].mean())
+    at_optimum = Printed(
+        row["train_elbo_optimum"], row["test_nll_optimum"], row["accuracy_optimum"], math.nan
+    )
+    # A part of the rows under a name of its own is our guess; the name of the set, the print's.
+    stated, stated_train = PAPER_ROWS[source]
+    n_test = stated - stated_train if one.dataset == source else row["n_test"]
+    others = [result.train_elbo for result in PAPER_RESULTS[source].values()]
+    row["verdict"], row["why"] = verdict(printed, at_optimum, others, n_test)
+    return row
+
+
+def verdict(
+    printed: Printed, optimum: Printed, elbos: Sequence[float], n_test: int
+) -> tuple[str, str]:
+    """Judge a printed row, and say why.
+
+    `elbos` are the ELBOs that all solvers print for the data set, `n_test` the test rows they had.
+    """
+    accuracy = printed.accuracy
+    correct = round(accuracy * n_test)
+    if round(correct / n_test, 3) != accuracy:
+        return IMPOSSIBLE, (
+            f"{n_test} test rows allow no accuracy of {accuracy:g}: "
+            f"{correct}/{n_test} is {correct / n_test:.3f}"
+        )
+    # Half a unit of the last printed digit may be rounding.
+    least = (1.0 - accuracy - 5e-4) * n_test * math.log(2.0)
+    if printed.test_nll < least:
+        return IMPOSSIBLE, (
+            f"at accuracy {accuracy:g} the {n_test} test rows cost at least "
+            f"{1 - accuracy:.3f} x {n_test} x log 2 = {least:.0f} nats, "
+            f"not {printed.test_nll:g}"
+        )
+    close = (
+        abs(printed.train_elbo - optimum.train_elbo) <= TOLERANCE
+        and abs(printed.test_nll - optimum.test_nll) <= TOLERANCE
+        and accuracy == round(optimum.accuracy, 3)
+    )
+    if close:
+        return REPRODUCED, f"all numbers within {TOLERANCE:g} of our optimum"
+    spread = max(elbos) - min(elbos)
+    if spread > TOLERANCE:
+        return NOT_CONVERGED, (
+            f"the printed ELBOs of the solvers differ by {spread:.2f}, and this one is "
+            f"{printed.train_elbo - optimum.train_elbo:+.2f} from our optimum"
+        )
+    return NOT_REPRODUCED, (
+        f"the solvers agree on an ELBO {printed.train_elbo - optimum.train_elbo:+.2f} "
+        "from our optimum"
+    )
+
+
+def _verdicts(records: Sequence[dict[Any, Any]]) -> Block:
+    cells = {
+        "data set": [row["dataset"] for row in records],
+        "solver": [row["solver"] for row in records],
+        "verdict": [row["verdict"] for row in records],
+        "because": [row["why"] for row in records],
+        "seconds, printed (RTX 3090)": [number(row["seconds_printed"]) for row in records],
+        "seconds, ours (this machine)": [number(row["seconds_ours"], 3) for row in records],
+    }
+    caption = (
+        "The rows of the paper's performance table. A reproduced row has ELBO and test NLL within "
+        f"{TOLERANCE:g} nats of our optimum, and its accuracy to three digits. Seconds are of "
+        "other machines and of other numbers of iterations: they do not compare."
+    )
+    return Block(caption, pd.DataFrame(cells), text_columns=4)
+
+
+def _numbers(records: Sequence[dict[Any, Any]], name: str) -> Block:
+    digits = DIGITS[name]
+    title = QUANTITIES[name][1]
+    cells = {
+        "data set": [row["dataset"] for row in records],
+        "solver": [row["solver"] for row in records],
+        "step": [number(row["step"]) for row in records],
+        "iterations": [str(row["iterations"]) for row in records],
+        "printed": [number(row[f"{name}_printed"]) for row in records],
+        "ours": [number(row[f"{name}_ours"], digits) for row in records],
+        "difference": [_signed(row[f"{name}_difference"]) for row in records],
+        "at the optimum": [number(row[f"{name}_optimum"], digits) for row in records],
+        "difference ": [_signed(row[f"{name}_optimum_difference"]) for row in records],
+    }
+    caption = (
+        f"{title[0].upper()}{title[1:]}: printed, ours after so many iterations at the paper's "
+        "step (mean over the seeds that did not diverge), and at the optimum."
+    )
+    return Block(caption, pd.DataFrame(cells), text_columns=2)
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3g}" if abs(value) >= 0.0005 else "0"
