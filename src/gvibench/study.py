@@ -9,7 +9,7 @@ solver; and, nearest of all, the solver within a data set.
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -20,6 +20,7 @@ from pydantic import (
     model_validator,
 )
 
+from gvibench import figures, tables
 from gvibench.errors import UserError
 from gvibench.spec import (
     DataSpec,
@@ -197,8 +198,12 @@ def _to_mapping(value: Any) -> Any:
     return value
 
 
-Figure = Literal["gap", "test", "time", "test-time", "sensitivity", "profile"]
-Table = Literal["datasets", "performance", "paper", "winners"]
+if TYPE_CHECKING:
+    Figure = str
+    Table = str
+else:
+    Figure = Literal[tuple(figures.MODULES)]
+    Table = Literal[tuple(tables.MODULES)]
 
 
 class Study(Settings):
