@@ -15,6 +15,7 @@ MODULES = {
     "datasets": "gvibench.tables.datasets",
     "performance": "gvibench.tables.performance",
     "paper": "gvibench.tables.paper",
+    "runs": "gvibench.tables.runs",
     "winners": "gvibench.tables.winners",
 }
 

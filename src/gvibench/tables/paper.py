@@ -10,21 +10,27 @@ A row is
 - *not reproduced* otherwise.
 """
 
-import json
 import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
-from gvibench.analysis import Configuration, configurations, final
 from gvibench.errors import UserError
 from gvibench.presets import PAPER_RESULTS, PAPER_ROWS, Printed
 from gvibench.tables.formats import Block, Table, number
+from gvibench.tables.runs import values_of
 
-__all__ = ["IMPOSSIBLE", "NOT_CONVERGED", "NOT_REPRODUCED", "REPRODUCED", "build", "verdict"]
+__all__ = [
+    "IMPOSSIBLE",
+    "NOT_CONVERGED",
+    "NOT_REPRODUCED",
+    "REPRODUCED",
+    "build",
+    "judge",
+    "verdict",
+]
 
 TOLERANCE = 0.015
 """How far a reproduced ELBO or NLL may be from the printed one, in nats."""
@@ -44,51 +50,40 @@ DIGITS = {"train_elbo": 7, "test_nll": 7, "accuracy": 3}
 
 def build(dataset: xr.Dataset) -> Table:
     """Return the table: a row for every row of the paper's that the study has run."""
-    finals = {name: final(dataset[name].values) for name, _ in QUANTITIES.values()}
-    finals["seconds"] = final(dataset["seconds"].values)
-    data = dataset["spec"].values
-    rows = []
-    for one in configurations(dataset):
-        run = one.runs[0]
-        source = _data_set(data[run])
-        solver = one.solver_id.removesuffix("-rotated")
-        printed = PAPER_RESULTS.get(source, {}).get(solver)
-        if printed is not None and len(one.completed):
-            rows.append(_row(dataset, one, source, solver, printed, finals))
-    if not rows:
-        raise UserError("the table 'paper' needs a data set and a solver of the paper's")
-    values = pd.DataFrame(rows)
+    values = judge(values_of(dataset))
     records = values.to_dict("records")
     return Table(values, [_verdicts(records), *(_numbers(records, name) for name in QUANTITIES)])
 
 
-def _data_set(spec: str) -> str:
-    name: str = json.loads(spec)["data"]["dataset"]
-    return name
+def judge(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the paper's rows with ours beside them, from the table of all runs."""
+    rows = []
+    for _, group in runs.groupby(["dataset", "method"], sort=False):
+        first = group.iloc[0]
+        solver = first["solver_id"].removesuffix("-rotated")
+        printed = PAPER_RESULTS.get(first["source"], {}).get(solver)
+        completed = group[group["status"] != "diverged"]
+        if printed is not None and len(completed):
+            named = {"dataset": first["dataset"], "solver": first["method"]}
+            rows.append({**named, **_row(first["source"], printed, completed)})
+            rows[-1]["diverged"] = len(group) - len(completed)
+    if not rows:
+        raise UserError("the table 'paper' needs a data set and a solver of the paper's")
+    return pd.DataFrame(rows)
 
 
-def _row(
-    dataset: xr.Dataset,
-    one: Configuration,
-    source: str,
-    solver: str,
-    printed: Printed,
-    finals: dict[str, np.ndarray],
-) -> dict[str, Any]:
-    run = one.runs[0]
+def _row(source: str, printed: Printed, runs: pd.DataFrame) -> dict[str, Any]:
+    first = runs.iloc[0]
     row: dict[str, Any] = {
-        "dataset": one.dataset,
-        "solver": one.line,
-        "step": one.step,
-        "iterations": int(dataset["iterations_done"].values[one.completed].max()),
-        "seeds": len(one.runs),
-        "diverged": one.diverged,
-        "n_train": int(dataset["n_train"].values[run]),
-        "n_test": int(dataset["n_test"].values[run]),
+        "step": float(first["step"]),
+        "iterations": int(runs["iterations_done"].max()),
+        "seeds": len(runs),
+        "n_train": int(first["n_train"]),
+        "n_test": int(first["n_test"]),
     }
     for name, (metric, _) in QUANTITIES.items():
-        ours = float(finals[metric][one.completed].mean())
-        best = float(dataset[f"optimum_{metric}"].values[run])
+        ours = float(runs[metric].mean())
+        best = float(first[f"optimum_{metric}"])
         target = getattr(printed, name)
         row |= {
             f"{name}_printed": target,
@@ -98,13 +93,13 @@ def _row(
             f"{name}_optimum_difference": best - target,
         }
     row["seconds_printed"] = printed.seconds
-    row["seconds_ours"] = float(finals["seconds"][one.completed].mean())
+    row["seconds_ours"] = float(runs["seconds"].mean())
     at_optimum = Printed(
         row["train_elbo_optimum"], row["test_nll_optimum"], row["accuracy_optimum"], math.nan
     )
     # A part of the rows under a name of its own is our guess; the name of the set, the print's.
     stated, stated_train = PAPER_ROWS[source]
-    n_test = stated - stated_train if one.dataset == source else row["n_test"]
+    n_test = stated - stated_train if first["dataset"] == source else row["n_test"]
     others = [result.train_elbo for result in PAPER_RESULTS[source].values()]
     row["verdict"], row["why"] = verdict(printed, at_optimum, others, n_test)
     return row

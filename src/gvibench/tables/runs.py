@@ -1,0 +1,74 @@
+"""Every run in one line: what it was, how it ended, and which spec and code made it."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from gvibench.analysis import configurations, final, gap
+from gvibench.tables.formats import Block, Table, number
+
+__all__ = ["build", "values_of"]
+
+FINAL = (
+    "objective",
+    "neg_elbo",
+    "train_elbo_paper",
+    "test_nll",
+    "test_nll_at_mean",
+    "test_accuracy",
+    "grad_norm",
+    "seconds",
+)
+OPTIMAL = ("objective", "train_elbo_paper", "test_nll", "test_accuracy")
+
+
+def build(dataset: xr.Dataset) -> Table:
+    """Return the table: a row for every run."""
+    values = values_of(dataset)
+    return Table(values, [_block(values)])
+
+
+def values_of(dataset: xr.Dataset) -> pd.DataFrame:
+    """Return a row for every run, numbers in full precision."""
+    sources = [json.loads(spec)["data"]["dataset"] for spec in dataset["spec"].values]
+    columns = {
+        name: dataset[name].values
+        for name in ("dataset", "solver", "solver_id", "step", "init_scale", "seed")
+    }
+    columns["source"] = np.array(sources)
+    columns["problem"] = _labels(dataset, "panel")
+    columns["method"] = _labels(dataset, "line")
+    for name in ("status", "reason", "iterations_done", "n_train", "n_test", "d"):
+        columns[name] = dataset[name].values
+    columns |= {name: final(dataset[name].values) for name in FINAL}
+    columns["gap"] = final(gap(dataset, "objective").values)
+    columns |= {f"optimum_{name}": dataset[f"optimum_{name}"].values for name in OPTIMAL}
+    for name in ("spec_hash", "code_hash", "device"):
+        columns[name] = dataset[name].values
+    return pd.DataFrame(columns)
+
+
+def _labels(dataset: xr.Dataset, name: str) -> np.ndarray:
+    found = np.empty(dataset.sizes["run"], dtype=object)
+    for one in configurations(dataset):
+        found[one.runs] = getattr(one, name)
+    return found
+
+
+def _block(values: pd.DataFrame) -> Block:
+    cells = {
+        "data set": values["problem"],
+        "solver": values["method"],
+        "step": values["step"].map(number),
+        "C0": values["init_scale"].map(number),
+        "seed": values["seed"].map(str),
+        "ended": values["status"],
+        "iterations": values["iterations_done"].map(str),
+        "objective": values["objective"].map(lambda value: number(value, 10)),
+        "seconds": values["seconds"].map(lambda value: number(value, 3)),
+        "spec": values["spec_hash"],
+    }
+    caption = "Every run: where it ended, and the hash that names it."
+    return Block(caption, pd.DataFrame(cells), text_columns=2)
