@@ -6,7 +6,9 @@ BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help study test test-all lint bench clean
+# What `make paper-small` leaves out.
+LARGE := mnist,covtype,covtype-50k,phishing
+.PHONY: help study paper paper-small gallery test test-all lint bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
@@ -25,6 +27,15 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 
 study: $(VENV)/.study  ## run the default study: results/ when it is done
 	snakemake
+
+paper: $(VENV)/.study  ## every experiment of the paper (an hour)
+	snakemake --configfile config/paper.yaml
+
+paper-small: $(VENV)/.study  ## the same without the large data sets (minutes)
+	snakemake --configfile config/paper.yaml --config without='[$(LARGE)]'
+
+gallery: paper  ## refresh docs/paper from a finished run of the paper
+	gvibench gallery config/paper.yaml docs/paper
 
 test: $(VENV)/.dev  ## the fast tests (minutes)
 	pytest -n 2 --dist worksteal -m "not slow"

@@ -113,6 +113,11 @@ def _parser() -> argparse.ArgumentParser:
     clean.add_argument("--orphans", action="store_true", required=True)
     clean.add_argument("--dry-run", action="store_true", help="list them only")
 
+    gallery = commands.add_parser("gallery", help="copy figures and tables where others see them")
+    gallery.set_defaults(command=_gallery)
+    gallery.add_argument("config", type=Path)
+    gallery.add_argument("out", type=Path, help="folder to write, replaced if it is there")
+
     datasets = commands.add_parser("datasets", help="list the data sets")
     datasets.set_defaults(command=_datasets)
     solvers = commands.add_parser("solvers", help="list the solvers and their options")
@@ -359,6 +364,12 @@ def _clean(options: argparse.Namespace) -> None:
         print(path)
     verb = "would be removed" if options.dry_run else "removed"
     print(f"{len(found)} files {verb}")
+
+
+def _gallery(options: argparse.Namespace) -> None:
+    from gvibench.report.gallery import write_gallery
+
+    write_gallery(options.config, options.out)
 
 
 def _datasets(options: argparse.Namespace) -> None:

@@ -217,7 +217,7 @@ def _jobs_of_variant(
     optimum = _optimum(plan, study, dataset, data, problem, beta)
     exact_optimum = None
     if "objective_exact" in variant.spec.record:
-        exact = problem.model_copy(update={"expectation": "exact"})
+        exact = problem.with_exact_expectations()
         exact_optimum = _optimum(plan, study, dataset, data, exact, beta)
     tuning = None
     if variant.tuned:

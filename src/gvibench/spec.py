@@ -135,6 +135,12 @@ class ProblemSpec(Frozen):
             raise ValueError("the linear model needs no approximation: use expectation 'exact'")
         return self
 
+    def with_exact_expectations(self) -> "ProblemSpec":
+        """Return the problem that this one approximates."""
+        fields = ProblemSpec.model_fields
+        unused = {name: fields[name].default for name in ("pieces", "piece_degree", "nodes")}
+        return self.model_copy(update={"expectation": "exact", **unused})
+
     def canonical(self) -> str:
         """Return the spec as JSON: sorted keys, no spaces, every field present."""
         return canonical_json(self)

@@ -1,6 +1,7 @@
 """The workflow as users start it, beyond the plain study of `test_reruns`."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -9,6 +10,8 @@ import pytest
 import xarray as xr
 import yaml
 from project import ROOT, STUDY, Project
+
+from gvibench.cli import main
 
 SMALL = {**STUDY, "seeds": 1, "datasets": {"first": STUDY["datasets"]["first"]}}
 
@@ -199,3 +202,25 @@ def test_lint_and_format():
     ):
         done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_gallery_shows_finished_studies_and_refuses_others(tmp_path, monkeypatch, capsys):
+    project = Project.create(tmp_path / "project", {**SMALL, "title": "A | title"})
+    monkeypatch.chdir(project.folder)
+    words = ["gallery", "config/config.yaml", "docs/made"]
+    assert main(words) == 2
+    assert "run 'snakemake --configfile config/config.yaml' first" in capsys.readouterr().err
+    assert not list((project.folder / "docs").iterdir())
+    project.snakemake()
+    assert main(words) == 0
+    made = project.folder / "docs/made"
+    (made / "stale").touch()
+    assert main(words) == 0
+    assert not (made / "stale").exists()
+    for page in made.rglob("*.md"):
+        for link in re.findall(r"\]\(([^)]+)\)", page.read_text()):
+            assert (page.parent / link).exists(), f"{page}: {link}"
+    for path in made.rglob("*.csv"):
+        assert (
+            path.read_bytes() == (project.folder / "results" / path.relative_to(made)).read_bytes()
+        )

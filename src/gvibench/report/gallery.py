@@ -1,0 +1,84 @@
+"""A folder of finished results for people who run nothing: figures, tables, what made them.
+
+Files are copied as the workflow wrote them. The index says which config and versions they are of.
+"""
+
+import json
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+from gvibench.analysis import open_aggregate
+from gvibench.errors import UserError
+from gvibench.study import Config, read_config
+
+__all__ = ["write_gallery"]
+
+FIGURES = ("png", "pdf", "json")
+TABLES = ("md", "csv", "tex")
+FIRST = ("paper", "winners", "theory")
+"""Tables that stand in the index itself, in this order."""
+
+
+def write_gallery(config_path: Path, out: Path) -> None:
+    """Write the gallery of every study of a config, in place of what was there."""
+    config = read_config(config_path)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as folder:
+        made = Path(folder) / out.name
+        made.mkdir()
+        for study in config.studies:
+            _copy_study(Path(config.results) / study, config, study, made / study, config_path)
+        shutil.copyfile(config_path, made / "config.yaml")
+        (made / "README.md").write_text(_index(config, config_path, made))
+        if out.exists():
+            out.rename(Path(folder) / "before")
+        made.rename(out)
+
+
+def _copy_study(source: Path, config: Config, study: str, target: Path, config_path: Path) -> None:
+    settings = config.studies[study]
+    wanted = [f"figures/{name}.{end}" for name in settings.figures for end in FIGURES]
+    wanted += [f"tables/{name}.{end}" for name in settings.tables for end in TABLES]
+    for name in ("summary.md", *wanted):
+        if not (source / name).exists():
+            raise UserError(
+                f"{source / name} is missing: run 'snakemake --configfile {config_path}' first"
+            )
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source / name, target / name)
+    summary = target / "summary.md"
+    # SVG files are large, and the PDF files beside them say the same.
+    summary.write_text(re.sub(r"\[svg\]\([^)]*\), ", "", summary.read_text()))
+    (target / "versions.json").write_text(_versions(source))
+
+
+def _versions(source: Path) -> str:
+    with open_aggregate(source / "aggregate.zarr.zip") as dataset:
+        return json.dumps(dataset.attrs["versions"], indent=1) + "\n"
+
+
+def _index(config: Config, config_path: Path, made: Path) -> str:
+    parts = [
+        "# Results",
+        "Made by the workflow, nothing edited: "
+        f"`snakemake --configfile {config_path}`, then `gvibench gallery`. "
+        "[config.yaml](config.yaml) is the config; the summary of each study names versions, "
+        "machines and the code behind its numbers, and lists every figure and table.",
+        "\n".join(
+            f"- [{settings.title or name}]({name}/summary.md)"
+            for name, settings in config.studies.items()
+        ),
+    ]
+    for table in FIRST:
+        for name, settings in config.studies.items():
+            if table in settings.tables:
+                text = (made / name / "tables" / f"{table}.md").read_text().strip()
+                parts += [f"## {settings.title or name}: {table}", text]
+    for name, settings in config.studies.items():
+        parts.append(f"## {settings.title or name}")
+        parts += [
+            f"![{name}: {figure}]({name}/figures/{figure}.png)" for figure in settings.figures
+        ]
+    return "\n\n".join(parts) + "\n"
