@@ -29,9 +29,9 @@ def copy(tmp_path):
     return tmp_path
 
 
-def hashes(copy):
+def hashes(copy, code=HASHES):
     done = subprocess.run(
-        [sys.executable, "-c", HASHES],
+        [sys.executable, "-c", code],
         cwd=copy,
         capture_output=True,
         text=True,
@@ -75,6 +75,15 @@ def test_editing_code_changes_the_hashes_of_the_runs_that_use_it(copy):
         assert edit(shared) == everything
     assert edit("cli.py") == set()
     assert edit("optimum.py") == set()
+
+
+def test_runs_on_the_cpu_do_not_depend_on_the_code_for_devices(copy):
+    code = HASHES.replace("expectation=expectation)", "expectation=expectation, device='cpu')")
+    anywhere, on_cpu = hashes(copy), hashes(copy, code)
+    path = copy / "gvibench/backend/cuda_backend.py"
+    path.write_text(path.read_text() + "x = 1\n")
+    assert hashes(copy, code) == on_cpu
+    assert changed(anywhere, hashes(copy)) == set(anywhere)
 
 
 def test_comments_and_documentation_do_not_count(copy):

@@ -5,7 +5,7 @@ Both answer the same questions, so that models and recording need not know which
 """
 
 import functools
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from gvibench.backend import Array, Backend
 
@@ -17,6 +17,12 @@ class Factor(Protocol):
 
     backend: Backend
     lower: Array
+    transposed: ClassVar[bool]
+    """Whether the root C is the transpose of `triangle`, or that itself."""
+
+    @property
+    def triangle(self) -> Array:
+        """The lower triangular matrix behind the root."""
 
     def whiten(self, rows: Array, out: Array | None = None) -> Array:
         """Return `rows @ C`, whose squared row norms are the variances `x' V x`."""
@@ -46,9 +52,11 @@ class Factor(Protocol):
 class CovarianceFactor:
     """V = L L'."""
 
+    transposed: ClassVar[bool] = False
+
     def __init__(self, backend: Backend, lower: Array) -> None:
         self.backend = backend
-        self.lower = lower
+        self.lower = self.triangle = lower
 
     def whiten(self, rows: Array, out: Array | None = None) -> Array:
         return self.backend.times_lower(rows, self.lower, out)
@@ -86,17 +94,19 @@ class PrecisionFactor:
     times faster than triangular solves with as many right-hand sides as there are rows.
     """
 
+    transposed: ClassVar[bool] = True
+
     def __init__(self, backend: Backend, lower: Array) -> None:
         self.backend = backend
         self.lower = lower
 
     @functools.cached_property
-    def inverse(self) -> Array:
+    def triangle(self) -> Array:
         """L^{-1}, lower triangular: the transpose of the root."""
         return self.backend.invert_lower(self.lower)
 
     def whiten(self, rows: Array, out: Array | None = None) -> Array:
-        return self.backend.times_lower_t(rows, self.inverse, out)
+        return self.backend.times_lower_t(rows, self.triangle, out)
 
     def covariance_times(self, vector: Array) -> Array:
         half = self.backend.solve_lower(vector[None, :], self.lower)
@@ -107,10 +117,10 @@ class PrecisionFactor:
         return self.whiten(self.backend.xp.ascontiguousarray(half.T))
 
     def inner(self) -> Array:
-        return self.inverse @ self.inverse.T
+        return self.triangle @ self.triangle.T
 
     def variances_total(self) -> Array:
-        return self.backend.xp.sum(self.inverse * self.inverse)
+        return self.backend.xp.sum(self.triangle * self.triangle)
 
     def log_det(self) -> Array:
         xp = self.backend.xp
@@ -120,4 +130,4 @@ class PrecisionFactor:
         return self.lower[-1, -1] ** -2.0
 
     def covariance_lower(self) -> Array:
-        return self.backend.triangularise(self.backend.xp.ascontiguousarray(self.inverse.T))
+        return self.backend.triangularise(self.backend.xp.ascontiguousarray(self.triangle.T))

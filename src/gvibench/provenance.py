@@ -16,7 +16,7 @@ DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 PACKAGES = ("gvibench", "numpy", "scipy", "numba", "cupy-cuda13x")
 
 
-def code_hash(modules: Iterable[str]) -> str:
+def code_hash(modules: Iterable[str], unused: Iterable[str] = ()) -> str:
     """Return the hash of the given modules and of all they import from their own packages.
 
     The hash is taken over syntax trees without docstrings, so that comments, layout and
@@ -27,13 +27,16 @@ def code_hash(modules: Iterable[str]) -> str:
     modules
         Dotted names. Imports are followed wherever they stand, also inside functions, as long as
         they stay within the top-level packages named here.
+    unused
+        Modules that are imported somewhere, but not in the case at hand.
     """
     pending = list(modules)
     packages = {name.partition(".")[0] for name in pending}
     seen: set[str] = set()
+    skipped = frozenset(unused)
     while pending:
         name = pending.pop()
-        if name in seen:
+        if name in seen or name in skipped:
             continue
         seen.add(name)
         _, imports = _digest_module(name)

@@ -71,13 +71,21 @@ class Recorder:
         if self.snapshot and self.last.iteration != self.snapshot[-1]:
             self._keep(self.last)
 
-    def check(self, state: State) -> None:
-        """Raise `Diverged` if the objective of a state is not finite or has blown up.
+    def objective_of(self, state: State) -> Array:
+        """Return the objective of a state, on the device."""
+        return self.model.objectives(state.mean, state.factor, state.oracle.value).objective
+
+    def check(self, objectives: list[Array]) -> None:
+        """Raise `Diverged` if an objective is not finite or has blown up.
 
         Called for every state, so that the iteration of divergence does not depend on the schedule.
         """
-        found = self.model.objectives(state.mean, state.factor, state.oracle.value)
-        self._check(float(found.objective))
+        if len(objectives) == 1:
+            self._check(float(objectives[0]))
+            return
+        backend = self.model.backend
+        for objective in backend.to_host(backend.xp.stack(objectives)).tolist():
+            self._check(objective)
 
     def _check(self, objective: float) -> None:
         if not math.isfinite(objective):

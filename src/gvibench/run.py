@@ -33,7 +33,8 @@ FACTOR_BYTES = 2_000_000
 
 def run_code_hash(spec: RunSpec) -> str:
     """Return the hash of the code this run uses: the loop, its solver, model and expectation."""
-    return code_hash([__name__, solvers.module_of(spec.solver), *models.modules_of(spec)])
+    modules = [__name__, solvers.module_of(spec.solver), *models.modules_of(spec)]
+    return code_hash(modules, unused=["gvibench.backend.cuda_backend"] * (spec.device == "cpu"))
 
 
 def initial_mean(spec: RunSpec, d: int) -> np.ndarray:
@@ -167,21 +168,23 @@ def _iterate(
     state, seconds = resumed or (solver.init(model, setup.mean, spec.init_scale), 0.0)
     warmup_seconds = _warm_up(spec, setup, state)
     status, reason = "completed", f"{spec.iterations} iterations done"
-    timer = model.backend.timer()
+    stretch = model.backend.steps_between_looks
     failing = 0  # the iteration to blame when something diverges
     try:
         if resumed is None:
             recorder.start(state)
         while state.iteration < spec.iterations:
             failing = state.iteration + 1
-            rho = spec.step / (1.0 + spec.step_decay * state.iteration)
-            timer.start()
-            following = solver.step(state, model, rho)
-            seconds += timer.stop()
-            recorder.check(following)
-            if recorder.wants(following.iteration):
-                recorder.record(following, seconds)
-            state = following
+            try:
+                following, elapsed = _advance(spec, setup, recorder, state, stretch)
+                if recorder.wants(following.iteration):
+                    recorder.record(following, seconds + elapsed)
+            except Diverged:
+                if stretch == 1:
+                    raise
+                stretch = 1  # once more from the last good state, to find the first that is not
+                continue
+            state, seconds = following, seconds + elapsed
             if ended := _reason_to_stop(spec, recorder, seconds):
                 reason = ended
                 break
@@ -191,6 +194,27 @@ def _iterate(
         status, reason = "diverged", f"at iteration {failing}: {cause}"
     recorder.finish(state, seconds)
     return _Ending(status, reason, warmup_seconds)
+
+
+def _advance(
+    spec: RunSpec, setup: _Setup, recorder: Recorder, state: State, steps: int
+) -> tuple[State, float]:
+    """Take so many steps, at most to the next recorded one; only then look at how they went.
+
+    Returns the last state and the solver's time.
+    """
+    timer = setup.model.backend.timer()
+    objectives = []
+    for _ in range(steps):
+        rho = spec.step / (1.0 + spec.step_decay * state.iteration)
+        timer.start()
+        state = setup.solver.step(state, setup.model, rho)
+        timer.stop()
+        objectives.append(recorder.objective_of(state))
+        if state.iteration == spec.iterations or recorder.wants(state.iteration):
+            break
+    recorder.check(objectives)
+    return state, timer.read()
 
 
 def _reason_to_stop(spec: RunSpec, recorder: Recorder, seconds: float) -> str:
@@ -207,7 +231,8 @@ def _warm_up(spec: RunSpec, setup: _Setup, state: State) -> float:
     timer.start()
     with contextlib.suppress(Diverged):  # the run itself will find out, and say so
         setup.solver.step(state, setup.model, spec.step)
-    return timer.stop()
+    timer.stop()
+    return timer.read()
 
 
 def _iterates(spec: RunSpec, setup: _Setup, recorder: Recorder) -> dict[str, Any]:

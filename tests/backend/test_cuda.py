@@ -59,7 +59,7 @@ def points(dtype):
 
 def on_cpu_shim(library, expectation, mu, s2, blocks, threads):
     results = np.full((3, mu.size), -7.0, mu.dtype)
-    table = expectation._table
+    table = expectation.table
     name = kernel_name(expectation.name, mu.dtype.name)
     arguments = (table, len(table), mu.size, mu, s2, *results)
     cuda_on_cpu.launch(library, name, (blocks,), (threads,), arguments)

@@ -220,7 +220,8 @@ def test_float32_stays_float32(stand_in, solver):
 
 
 def whole_run(**changes):
-    train, test = rows(), rows(n=25, seed=1)
+    real = changes.get("model") == "linear"
+    train, test = rows(real=real), rows(n=25, seed=1, real=real)
     data = Prepared(spec().data, *train, *test, {})
     return execute(spec(**{"step": 0.01, "iterations": 20, **changes}), data)
 
@@ -242,6 +243,43 @@ def test_a_failed_factorisation_ends_the_run(stand_in):
     assert found.attrs["status"] == expected.attrs["status"] == "diverged"
     assert found.iteration.tolist() == expected.iteration.tolist()
     assert "at iteration 1: the objective is not finite" in found.attrs["reason"]
+
+
+@pytest.fixture
+def looks(stand_in, monkeypatch):
+    """How many values each transfer to the host had."""
+    found = []
+    to_host = CudaBackend.to_host
+    monkeypatch.setattr(
+        CudaBackend, "to_host", lambda self, x: (found.append(np.size(x)), to_host(self, x))[1]
+    )
+    return found
+
+
+def test_a_run_looks_at_its_steps_in_stretches(looks):
+    whole_run(device="cuda", iterations=40, record_every=40, snapshots=0)
+    metrics = 7
+    assert looks == [metrics, 16, 16, 8, metrics]
+
+
+def blows_up(**changes):
+    return whole_run(model="linear", solver="bw-gd", iterations=60, record_every=60, **changes)
+
+
+@pytest.mark.parametrize(("step", "last"), [(0.04, 36), (0.06, 8), (0.1, 4), (20.0, 1)])
+def test_divergence_within_a_stretch_is_found_where_it_is(stand_in, step, last):
+    found, expected = (blows_up(device=on, step=step) for on in ("cuda", "cpu"))
+    assert found.attrs["reason"] == expected.attrs["reason"]
+    assert f"at iteration {last + 1}: the objective has blown up" in found.attrs["reason"]
+    assert found.iteration.tolist() == expected.iteration.tolist() == [0, last]
+    for name in ("objective", "grad_norm"):
+        np.testing.assert_allclose(found.scalars[name], expected.scalars[name], rtol=1e-9)
+    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-9)
+
+
+def test_time_of_a_stretch_that_is_taken_again_is_counted_once(stand_in):
+    trace = blows_up(device="cuda", step=0.06)
+    np.testing.assert_allclose(trace.scalars["seconds"], 1e-3 * trace.iteration)
 
 
 # Memory

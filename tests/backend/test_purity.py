@@ -7,6 +7,7 @@ from strict_backend import DEVICE, LookedError, StrictBackend, forbid_looking
 
 from gvibench import models, solvers
 from gvibench.backend.numpy_backend import NumpyBackend
+from gvibench.recording import Recorder
 from problems import rows, spec
 
 SOLVERS = ["vn", "sr-vn", "bw-gd", "gd", "gd-chol", "svgd-density", "fb-gvi"]
@@ -27,11 +28,15 @@ def run(backend, solver, model_name, count=3):
     mean = backend.asarray(np.full(4, 0.1))
     backend.sealed = True
     state = configured.init(model, mean, 0.5)
+    recorder = Recorder(given, model)
+    objectives = []
     for _ in range(count):
         state = configured.step(state, model, given.step)
-    objective = model.objectives(state.mean, state.factor, state.oracle.value).objective
+        objectives.append(recorder.objective_of(state))
     backend.sealed = False
-    return [backend.to_host(array) for array in (state.mean, state.factor.lower, objective)]
+    recorder.check(objectives)
+    stacked = backend.xp.stack(objectives)
+    return [backend.to_host(array) for array in (state.mean, state.factor.lower, stacked)]
 
 
 @pytest.mark.parametrize("model_name", MODELS)

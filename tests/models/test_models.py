@@ -1,3 +1,4 @@
+import copy
 import math
 
 import numpy as np
@@ -6,7 +7,10 @@ from numpy.testing import assert_allclose
 from scipy import special
 from sklearn.metrics import accuracy_score, log_loss
 
+from gvibench import backend as backends
+from gvibench import models
 from gvibench.errors import UserError
+from gvibench.expectations.fused import MAX_FEATURES
 from gvibench.gaussian import CovarianceFactor
 from problems import (
     both_factors,
@@ -16,6 +20,7 @@ from problems import (
     random_gaussian,
     rows,
     softplus,
+    spec,
 )
 
 
@@ -57,8 +62,61 @@ def test_fisher_norm_is_the_formula():
         assert_allclose(model.fisher_norm(factor, oracle), np.sqrt(square), rtol=1e-11)
 
 
-def test_row_blocks_do_not_change_the_sums(monkeypatch):
+def blocked(model):
+    """The same model without the fused oracle."""
+    other = copy.copy(model)
+    other._fused = None
+    return other
+
+
+FEW = [(1, 1), (5, 2), (40, 3), (63, 4), (64, 8), (65, 13), (200, 30), (130, MAX_FEATURES)]
+
+
+@pytest.mark.parametrize("expectation", ["exact", "piecewise", "gauss-hermite"])
+@pytest.mark.parametrize(("n", "d"), FEW)
+def test_fused_and_blocked_oracles_agree(n, d, expectation):
+    model = build(rows(n=n, d=d, scale=d**-0.5), expectation=expectation, beta=0.3)
+    assert model._fused is not None
+    mean, lower = random_gaussian(d)
+    for factor in both_factors(model, lower):
+        for kind in ("hessian", "whitened"):
+            fused = model.full_oracle(mean, factor, kind)
+            other = blocked(model).full_oracle(mean, factor, kind)
+            for one, two in zip(fused[:3], other[:3], strict=True):
+                assert_allclose(one, two, rtol=0, atol=1e-12 * np.abs(two).max())
+            assert (fused.curvature == fused.curvature.T).all()
+            again = model.full_oracle(mean, factor, kind)
+            assert all((one == two).all() for one, two in zip(fused[:3], again[:3], strict=True))
+
+
+def test_a_fused_oracle_of_nonsense_is_not_finite():
     model = build()
+    mean, lower = random_gaussian(4)
+    mean[1] = np.nan
+    oracle = model.full_oracle(mean, CovarianceFactor(model.backend, lower), "hessian")
+    assert np.isnan(oracle.value)
+
+
+def test_only_few_features_in_double_precision_are_fused():
+    assert build(rows(d=MAX_FEATURES + 1))._fused is None
+    assert build(model="linear")._fused is None
+    single = models.build(spec(), backends.select("cpu", "float32"), rows(), rows())
+    assert single._fused is None
+
+
+def test_wrong_arrays_do_not_reach_the_fused_oracle():
+    fused = build()._fused
+    mean, lower = random_gaussian(4)
+    for wrong in (mean[:3], mean[:, None], mean.astype(np.float32)):
+        with pytest.raises(ValueError, match="float64 array of shape"):
+            fused(wrong, lower, False, False)
+    straight = fused(mean, lower, False, False)
+    scattered = fused(np.repeat(mean, 2)[::2], np.asfortranarray(lower), False, False)
+    assert all((one == two).all() for one, two in zip(straight, scattered, strict=True))
+
+
+def test_row_blocks_do_not_change_the_sums(monkeypatch):
+    model = blocked(build())
     mean, lower = random_gaussian(4)
     factor = CovarianceFactor(model.backend, lower)
     whole = model.full_oracle(mean, factor, "whitened")

@@ -7,6 +7,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from gvibench.expectations.base import Expectation
+    from gvibench.expectations.fused import FusedOracle
 
 __all__ = ["Array", "Backend", "Evaluate", "Memory", "Timer"]
 
@@ -26,13 +27,16 @@ class Memory(NamedTuple):
 
 
 class Timer(Protocol):
-    """A stopwatch that counts finished work: it synchronises the device before it reads."""
+    """A stopwatch for pieces of work, which may still be under way when it is stopped."""
 
     def start(self) -> None:
         """Start counting."""
 
-    def stop(self) -> float:
-        """Stop counting and return the seconds since `start`."""
+    def stop(self) -> None:
+        """Stop counting."""
+
+    def read(self) -> float:
+        """Return the seconds counted since the last reading, once all of the work is finished."""
 
 
 class Backend(Protocol):
@@ -43,6 +47,8 @@ class Backend(Protocol):
     dtype: Any
     block_bytes: int
     """How large a block of rows may be so that a pass over it stays in the nearest big cache."""
+    steps_between_looks: int
+    """How many steps a run may take before it looks at a value, which waits for the device."""
 
     def asarray(self, values: Any) -> Array:
         """Move host values to the device in the backend's dtype, row-major."""
@@ -108,6 +114,11 @@ class Backend(Protocol):
 
     def expectation(self, expectation: "Expectation") -> Evaluate:
         """Return what computes an expectation for vectors on this device."""
+
+    def fused_oracle(
+        self, expectation: "Expectation", x: Array, y: Array, beta: float
+    ) -> "FusedOracle | None":
+        """Return a logistic model's oracle in one call, if the device has it for rows so short."""
 
     def memory(self) -> Memory:
         """Return how much memory the run uses."""

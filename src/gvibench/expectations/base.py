@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gvibench.expectations.native import load_kernel
 
-__all__ = ["Expectation"]
+__all__ = ["Expectation", "address"]
 
 Array = NDArray[Any]
 
@@ -18,10 +18,14 @@ class Expectation:
 
     name: str
     """As in the run specification."""
+    kernel: str
+    """Name of the compiled code."""
+    table: NDArray[np.float64]
+    """What the compiled code needs beside the points."""
 
     def __init__(self, kernel: str, table: NDArray[np.float64]) -> None:
-        self._kernel = kernel
-        self._table = np.ascontiguousarray(table)
+        self.kernel = kernel
+        self.table = np.ascontiguousarray(table)
 
     def evaluate(self, mu: Array, s2: Array, f0: Array, f1: Array, f2: Array) -> None:
         """Write the expectations at (`mu`, `s2`) into `f0`, `f1` and `f2`.
@@ -39,9 +43,9 @@ class Expectation:
                 raise ValueError("expected five contiguous vectors of one length and type")
         if not (f0.flags.writeable and f1.flags.writeable and f2.flags.writeable):
             raise ValueError("the results must be writeable")
-        kernel = load_kernel(self._kernel, mu.dtype)
-        addresses = map(_address, (mu, s2, f0, f1, f2))
-        kernel(_address(self._table), len(self._table), mu.size, *addresses)
+        kernel = load_kernel(self.kernel, mu.dtype)
+        addresses = map(address, (mu, s2, f0, f1, f2))
+        kernel(address(self.table), len(self.table), mu.size, *addresses)
 
     def __call__(self, mu: ArrayLike, s2: ArrayLike) -> tuple[Array, Array, Array]:
         """Return F0, F1 and F2 for numbers or arrays that broadcast together."""
@@ -55,7 +59,8 @@ class Expectation:
         return f0, f1, f2
 
 
-def _address(array: Array) -> int:
+def address(array: Array) -> int:
+    """Return where the numbers of an array begin."""
     try:
         return ctypes.addressof(ctypes.c_char.from_buffer(array.data))
     except (TypeError, ValueError):  # read-only or empty; this way is slower

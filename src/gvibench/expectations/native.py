@@ -21,11 +21,10 @@ import numpy as np
 from gvibench.errors import UserError
 from gvibench.files import atomic_path, cache_dir
 
-__all__ = ["load_kernel"]
+__all__ = ["load_fused", "load_kernel"]
 
-_INTEGER, _POINTER = ctypes.c_int64, ctypes.c_void_p
-_C_ARGUMENTS = (_POINTER, _INTEGER, _INTEGER, *5 * (_POINTER,))
-_ENTRY = "evaluate"
+_C_TYPES = {"int64": ctypes.c_int64, "float64": ctypes.c_double}  # all else is an address
+_ENTRY = "kernel"
 _DIGEST_SIZE = hashlib.sha256().digest_size
 
 
@@ -36,6 +35,23 @@ def load_kernel(name: str, dtype: np.dtype[Any]) -> Callable[..., None]:
     The arguments are the address of a float64 table, the number of its rows, the number of points
     and the addresses of mu, s2, f0, f1 and f2.
     """
+    points = 5 * [f"{dtype.name} *"]
+    return _load(f"{name}-{dtype.name}", name, ["float64 *", "int64", "int64", *points])
+
+
+@cache
+def load_fused(name: str) -> Callable[..., None]:
+    """Return a logistic model's oracle by kernel `name`, as a function of addresses and numbers.
+
+    `kernels.fused.fuse` says what the arguments are.
+    """
+    rows = ["int64", "int64", "float64 *", "float64 *", "float64"]
+    gaussian = ["float64 *", "float64 *", "int64"]
+    arguments = ["float64 *", "int64", *rows, *gaussian, "int64", "float64 *"]
+    return _load(f"{name}-fused", name, arguments, fused=True)
+
+
+def _load(label: str, name: str, arguments: list[str], fused: bool = False) -> Callable[..., None]:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
@@ -45,16 +61,17 @@ def load_kernel(name: str, dtype: np.dtype[Any]) -> Callable[..., None]:
     sources = [source.read_bytes() for source in sorted(Path(__file__).parent.rglob("*.py"))]
     made_by = [llvmlite.__version__, machine.triple, cpu, features]
     key = hashlib.sha256(repr([sources, made_by]).encode()).hexdigest()[:16]
-    path = cache_dir() / "kernels" / f"{name}-{dtype.name}-{key}.o"
+    path = cache_dir() / "kernels" / f"{label}-{key}.o"
     code = _read(path)
     if code is None:
-        code = _compile(name, dtype.name, machine)
+        code = _compile(name, arguments, fused, machine)
         _write(path, code)
 
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    kernel: Any = ctypes.CFUNCTYPE(None, *_C_ARGUMENTS)(engine.get_function_address(_ENTRY))
+    c_types: list[Any] = [_C_TYPES.get(argument, ctypes.c_void_p) for argument in arguments]
+    kernel: Any = ctypes.CFUNCTYPE(None, *c_types)(engine.get_function_address(_ENTRY))
     kernel.engine = engine  # owns the code: must live as long as the function
     return kernel  # type: ignore[no-any-return]
 
@@ -78,17 +95,20 @@ def _write(path: Path, code: bytes) -> None:
         pass
 
 
-def _compile(name: str, dtype: str, machine: llvm.TargetMachine) -> bytes:
+def _compile(name: str, arguments: list[str], fused: bool, machine: llvm.TargetMachine) -> bytes:
     """Return the object code of a kernel, with a function `_ENTRY` and no need of any library."""
     import numba
 
+    from gvibench.expectations.kernels.fused import fuse
+
     types: Any = numba.types
-    kernel = importlib.import_module(f"gvibench.expectations.kernels.{name}")
-    doubles, points = types.CPointer(types.float64), types.CPointer(getattr(types, dtype))
-    signature = types.void(doubles, types.int64, types.int64, *5 * (points,))
+    evaluate = importlib.import_module(f"gvibench.expectations.kernels.{name}").evaluate
+    signature = types.void(*(_numba_type(types, argument) for argument in arguments))
     # Inlined into Numba's wrapper, the kernel shows that it never raises, and with that the
     # wrapper's calls to Python disappear.
-    compiled = numba.cfunc(signature, error_model="numpy", forceinline=True)(kernel.evaluate)
+    compiled = numba.cfunc(signature, error_model="numpy", forceinline=True)(
+        fuse(evaluate) if fused else evaluate
+    )
     module = llvm.parse_assembly(compiled.inspect_llvm())
     module.get_function(compiled.native_name).name = _ENTRY
     missing = [
@@ -101,3 +121,9 @@ def _compile(name: str, dtype: str, machine: llvm.TargetMachine) -> bytes:
         raise RuntimeError(f"kernel '{name}' calls {', '.join(missing)}")
     code: bytes = machine.emit_object(module)
     return code
+
+
+def _numba_type(types: Any, argument: str) -> Any:
+    name, _, pointer = argument.partition(" ")
+    found = getattr(types, name)
+    return types.CPointer(found) if pointer else found

@@ -7,13 +7,16 @@ two derivatives in mu; sums over the rows give the rest.
 
 import math
 from collections.abc import Iterator
-from typing import ClassVar, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from gvibench.backend import Array, Backend
 from gvibench.gaussian import Factor
 from gvibench.spec import RunSpec
+
+if TYPE_CHECKING:
+    from gvibench.expectations.fused import FusedOracle
 
 __all__ = [
     "METRICS",
@@ -80,6 +83,9 @@ class PointwiseLoss(Protocol):
     def steepest(self) -> float:
         """The largest value of l''."""
 
+    def fused_oracle(self, rows: Rows, beta: float) -> "FusedOracle | None":
+        """Return the oracle of this loss on the rows in one call, if there is such."""
+
 
 class Sampling(NamedTuple):
     """Minibatch and Monte Carlo instead of a full pass."""
@@ -134,6 +140,7 @@ class Model:
         self.gamma = gamma
         self.sampling = sampling
         self.multiplicity = multiplicity
+        self._fused = loss.fused_oracle(self.train, beta)
         self._buffers: dict[int, Array] = {}
         # Targets of a regression belong to no class: their accuracy is not a number.
         self._binary = bool(np.all(np.abs(test.y) == 1))
@@ -172,18 +179,13 @@ class Model:
         return self._sampled_oracle(self.sampling, mean, factor, curvature, iteration)
 
     def full_oracle(self, mean: Array, factor: Factor, curvature: Curvature) -> Oracle:
-        """Return the deterministic oracle: one pass over all rows, in blocks that stay in cache."""
-        xp, backend = self.backend.xp, self.backend
-        value = 0.0
-        gradient = xp.zeros(self.d, dtype=backend.dtype)
-        gram = xp.zeros((self.d, self.d), dtype=backend.dtype)
-        for x, y, buffer in self._blocks(self.train):
-            white = factor.whiten(x, buffer)
-            f0, f1, f2 = self._expect(self.loss, x @ mean, backend.row_norms(white), y)
-            value = value + xp.sum(f0)
-            gradient += f1 @ x
-            gram = backend.add_gram(gram, white if curvature == "whitened" else x, f2, buffer)
-        return self._complete(value, gradient, gram, mean, factor, curvature)
+        """Return the deterministic oracle: one pass over all rows."""
+        if self._fused is None:
+            found = self._blocked_oracle(mean, factor, curvature)
+        else:
+            whitened = curvature == "whitened"
+            found = self._fused(mean, factor.triangle, factor.transposed, whitened)
+        return self._penalised(*found, mean, curvature)
 
     def penalty(self, mean: Array) -> tuple[Array, Array]:
         """Return a penalty on the mean and its gradient: none, unless a model says so."""
@@ -270,6 +272,22 @@ class Model:
 
     # The passes
 
+    def _blocked_oracle(
+        self, mean: Array, factor: Factor, curvature: Curvature
+    ) -> tuple[Array, Array, Array]:
+        """Return value, gradient and curvature, from blocks of rows that stay in cache."""
+        xp, backend = self.backend.xp, self.backend
+        value = 0.0
+        gradient = xp.zeros(self.d, dtype=backend.dtype)
+        gram = xp.zeros((self.d, self.d), dtype=backend.dtype)
+        for x, y, buffer in self._blocks(self.train):
+            white = factor.whiten(x, buffer)
+            f0, f1, f2 = self._expect(self.loss, x @ mean, backend.row_norms(white), y)
+            value = value + xp.sum(f0)
+            gradient += f1 @ x
+            gram = backend.add_gram(gram, white if curvature == "whitened" else x, f2, buffer)
+        return value, *self._with_prior(gradient, gram, mean, factor, curvature)
+
     def _blocks(self, rows: Rows) -> Iterator[tuple[Array, Array, Array]]:
         size = max(1, self.backend.block_bytes // (self.d * self.backend.dtype.itemsize))
         for start in range(0, len(rows.y), size):
@@ -312,23 +330,18 @@ class Model:
         gram = xp.zeros((self.d, self.d), dtype=backend.dtype)
         rows = white if curvature == "whitened" else x
         gram = backend.add_gram(gram, rows, scale * f2, white)
-        return self._complete(scale * xp.sum(f0), scale * (f1 @ x), gram, mean, factor, curvature)
+        gradient, gram = self._with_prior(scale * (f1 @ x), gram, mean, factor, curvature)
+        return self._penalised(scale * xp.sum(f0), gradient, gram, mean, curvature)
 
-    def _complete(
-        self,
-        value: Array,
-        gradient: Array,
-        gram: Array,
-        mean: Array,
-        factor: Factor,
-        curvature: Curvature,
-    ) -> Oracle:
-        """Add penalty and prior to the sums over rows."""
-        penalty, penalty_gradient = self.penalty(mean)
+    def _with_prior(
+        self, gradient: Array, gram: Array, mean: Array, factor: Factor, curvature: Curvature
+    ) -> tuple[Array, Array]:
+        """Add the prior to the sums over rows, of which `gram` has its lower triangle."""
         prior = factor.inner() if curvature == "whitened" else self.backend.identity(self.d)
-        return Oracle(
-            value + penalty,
-            gradient + self.beta * mean + penalty_gradient,
-            self.backend.mirror(gram) + self.beta * prior,
-            curvature,
-        )
+        return gradient + self.beta * mean, self.backend.mirror(gram) + self.beta * prior
+
+    def _penalised(
+        self, value: Array, gradient: Array, matrix: Array, mean: Array, curvature: Curvature
+    ) -> Oracle:
+        penalty, slope = self.penalty(mean)
+        return Oracle(value + penalty, gradient + slope, matrix, curvature)

@@ -1,11 +1,15 @@
 """Bayesian logistic regression: loss phi(-y x'theta), phi(t) = log(1 + exp t)."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from gvibench import expectations
 from gvibench.backend import Array, Backend
-from gvibench.models.base import Model
+from gvibench.expectations.base import Expectation
+from gvibench.models.base import Model, Rows
 from gvibench.spec import RunSpec
+
+if TYPE_CHECKING:
+    from gvibench.expectations.fused import FusedOracle
 
 __all__ = ["LogisticLoss", "LogisticModel"]
 
@@ -17,8 +21,9 @@ class LogisticLoss:
     they are and are never copied.
     """
 
-    def __init__(self, backend: Backend, expectation: Any) -> None:
-        self._xp = backend.xp
+    def __init__(self, backend: Backend, expectation: Expectation) -> None:
+        self._backend = backend
+        self._expectation = expectation
         self._evaluate = backend.expectation(expectation)
         self.steepest = 0.25
 
@@ -26,8 +31,11 @@ class LogisticLoss:
         self._evaluate(-y * mu, s2, f0, f1, f2)
         f1 *= -y
 
+    def fused_oracle(self, rows: Rows, beta: float) -> "FusedOracle | None":
+        return self._backend.fused_oracle(self._expectation, rows.x, rows.y, beta)
+
     def at(self, t: Array, y: Array) -> tuple[Array, Array, Array]:
-        xp = self._xp
+        xp = self._backend.xp
         turned = -y * t
         small = xp.exp(-xp.abs(turned))
         larger = 1.0 / (1.0 + small)  # the logistic function at |t|

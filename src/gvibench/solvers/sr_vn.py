@@ -43,7 +43,7 @@ class SrVn(Solver):
         residual = state.oracle.curvature - model.gamma * backend.identity(model.d)
         new = old - rho * backend.lower_times_lower(old, backend.half_lower(residual))
         mean = state.mean - rho * state.factor.covariance_times(state.oracle.gradient)
-        flips = state.sign_flips + xp.sum(xp.diagonal(old) * xp.diagonal(new) < 0)
+        flips = state.sign_flips + xp.count_nonzero(xp.diagonal(old) * xp.diagonal(new) < 0)
         return self.advance(
             state, model, rho, mean, CovarianceFactor(backend, new), sign_flips=flips
         )

@@ -12,6 +12,7 @@ from gvibench.expectations.exact_table import (
     C,
 )
 from gvibench.expectations.kernels.elementary import fma, softplus_at, sqrt, stack_array
+from gvibench.expectations.kernels.lanes import LANES, copy, multiply_add
 
 __all__ = ["evaluate"]
 
@@ -50,11 +51,11 @@ def evaluate(table: Any, rows: int, n: int, mu: Any, s2: Any, f0: Any, f1: Any, 
             x = 2.0 * (x - patch_t) - 1.0
             y = 2.0 * (y - patch_q) - 1.0
             first = (patch_t * PATCHES_Q + patch_q) * _PATCH
-            for k in range(_TERMS_T):
-                in_t[k] = table[first + DEGREE_Q * _TERMS_T + k]
+            for k in range(0, _TERMS_T, LANES):
+                copy(in_t, k, table, first + DEGREE_Q * _TERMS_T + k)
             for power in range(DEGREE_Q - 1, -1, -1):
-                for k in range(_TERMS_T):
-                    in_t[k] = fma(in_t[k], y, table[first + power * _TERMS_T + k])
+                for k in range(0, _TERMS_T, LANES):
+                    multiply_add(in_t, k, y, table, first + power * _TERMS_T + k)
             value = in_t[DEGREE_T]
             for k in range(DEGREE_T - 1, -1, -1):
                 curvature = fma(curvature, x, slope)
