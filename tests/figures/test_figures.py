@@ -1,21 +1,18 @@
 import json
 
-import matplotlib
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+from figures.drawn import COLUMN, PAGE, assert_nothing_is_cut_or_overlaps, lines, plot
 from figures.made_aggregate import Run, make_dataset, study, write_aggregate
 from gvibench import solvers
 from gvibench.analysis import configurations
 from gvibench.errors import UserError
-from gvibench.figures import MODULES, draw, gap, profile, sensitivity, test, test_time, time
+from gvibench.figures import draw, gap, profile, sensitivity, test, test_time, time
 from gvibench.figures.panels import FLOOR
-from gvibench.figures.style import PALETTE, WIDTHS, looks, settings
+from gvibench.figures.style import PALETTE, WIDTHS, looks
 from gvibench.figures.tests import FLOOR as TEST_FLOOR
 
-PAGE = {"width": "page", "font_size": 8.0}
-COLUMN = {"width": "column", "font_size": 8.0}
 PLOTS = {
     "gap": gap,
     "test": test,
@@ -24,22 +21,12 @@ PLOTS = {
     "sensitivity": sensitivity,
     "profile": profile,
 }
+"""Figures that every study can have."""
 
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory):
     return make_dataset(tmp_path_factory.mktemp("study"), study())
-
-
-def plot(module, dataset, style=PAGE):
-    with matplotlib.rc_context(settings(style)):
-        figure, shown = module.plot(dataset, style)
-        FigureCanvasAgg(figure).draw()
-    return figure, shown
-
-
-def lines(axes):
-    return {line.get_label(): np.array(line.get_data()) for line in axes.get_lines()}
 
 
 # What is drawn
@@ -157,7 +144,7 @@ def test_panels_say_what_diverged(dataset):
 # Every figure copes with everything
 
 
-@pytest.mark.parametrize("name", list(MODULES))
+@pytest.mark.parametrize("name", list(PLOTS))
 @pytest.mark.parametrize(
     "runs",
     [
@@ -182,27 +169,10 @@ def test_edge_cases(tmp_path, name, runs):
 
 @pytest.mark.parametrize("size", [8.0, 12.0])
 @pytest.mark.parametrize("style", [PAGE, COLUMN], ids=["page", "column"])
-@pytest.mark.parametrize("name", list(MODULES))
+@pytest.mark.parametrize("name", list(PLOTS))
 def test_nothing_is_cut_or_overlaps(dataset, name, style, size):
     figure, _ = plot(PLOTS[name], dataset, {**style, "font_size": size})
     assert_nothing_is_cut_or_overlaps(figure)
-
-
-def assert_nothing_is_cut_or_overlaps(figure):
-    page = figure.bbox
-    renderer = figure.canvas.get_renderer()
-    boxes = [axes.get_tightbbox(renderer) for axes in figure.axes]
-    if figure.legends:
-        boxes.append(figure.legends[0].get_window_extent(renderer))
-    for k, box in enumerate(boxes):
-        assert box.x0 >= page.x0 - 1
-        assert box.y0 >= page.y0 - 1
-        assert box.x1 <= page.x1 + 1
-        assert box.y1 <= page.y1 + 1
-        for other in boxes[:k]:
-            across = min(box.x1, other.x1) - max(box.x0, other.x0)
-            along = min(box.y1, other.y1) - max(box.y0, other.y0)
-            assert across <= 1 or along <= 1
 
 
 # How it looks
@@ -240,7 +210,7 @@ def draw_to(folder, aggregate, name, style=PAGE):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("name", list(MODULES))
+@pytest.mark.parametrize("name", list(PLOTS))
 def test_drawing_twice_gives_the_same_bytes(tmp_path, aggregate, name):
     found = []
     for folder in ("a", "b"):

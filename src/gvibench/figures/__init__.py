@@ -19,6 +19,7 @@ MODULES = {
     "test-time": "gvibench.figures.test_time",
     "sensitivity": "gvibench.figures.sensitivity",
     "profile": "gvibench.figures.profile",
+    "path": "gvibench.figures.path",
 }
 
 # Dates would make equal figures differ in their bytes.

@@ -116,7 +116,9 @@ class Panels:
 
         Notes stand above the entries.
         """
-        width = self.figure.get_figwidth()
+        width, size = self.figure.get_figwidth(), rcParams["legend.fontsize"]
+        for entry in handles:
+            entry.set_label(_fill(str(entry.get_label()), 0.8 * width, size))
         for columns in range(len(handles), 0, -1):
             legend = self.figure.legend(
                 handles=list(handles),
@@ -131,7 +133,6 @@ class Panels:
                 break
             legend.remove()
         if notes := list(notes):
-            size = rcParams["legend.fontsize"]
             text = _fill("; ".join(notes), 0.95 * width, size)
             legend.set_title(text, prop=FontProperties(size=size))
             legend.get_title().set_multialignment("center")

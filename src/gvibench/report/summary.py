@@ -19,8 +19,10 @@ CAPTIONS = {
     "gap": "Objective gap against iterations.",
     "test": "Test NLL gap (sum over the test rows) and test accuracy against iterations.",
     "time": "Objective gap against solver time.",
+    "test-time": "Test NLL gap (sum over the test rows) and test accuracy against solver time.",
     "sensitivity": "Final objective gap against the step.",
     "profile": "Share of problems solved within a factor of the best solver's cost.",
+    "path": "Means of the iterates of one seed over the contours of the loss.",
 }
 
 

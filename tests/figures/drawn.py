@@ -1,0 +1,51 @@
+"""Drawing figures in tests, and looking at what was drawn."""
+
+import matplotlib
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from gvibench.figures.style import settings
+
+PAGE = {"width": "page", "font_size": 8.0}
+COLUMN = {"width": "column", "font_size": 8.0}
+
+
+def plot(module, dataset, style=PAGE):
+    with matplotlib.rc_context(settings(style)):
+        figure, shown = module.plot(dataset, style)
+        FigureCanvasAgg(figure).draw()
+    return figure, shown
+
+
+def lines(axes):
+    return {line.get_label(): np.array(line.get_data()) for line in axes.get_lines()}
+
+
+def with_gid(axes, gid):
+    return [np.array(line.get_data()) for line in axes.get_lines() if line.get_gid() == gid]
+
+
+def legend_texts(figure):
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def legend_title(figure):
+    """Return the notes above a legend's entries as one line."""
+    return " ".join(figure.legends[0].get_title().get_text().split())
+
+
+def assert_nothing_is_cut_or_overlaps(figure):
+    page = figure.bbox
+    renderer = figure.canvas.get_renderer()
+    boxes = [axes.get_tightbbox(renderer) for axes in figure.axes]
+    if figure.legends:
+        boxes.append(figure.legends[0].get_window_extent(renderer))
+    for k, box in enumerate(boxes):
+        assert box.x0 >= page.x0 - 1
+        assert box.y0 >= page.y0 - 1
+        assert box.x1 <= page.x1 + 1
+        assert box.y1 <= page.y1 + 1
+        for other in boxes[:k]:
+            across = min(box.x1, other.x1) - max(box.x0, other.x0)
+            along = min(box.y1, other.y1) - max(box.y0, other.y0)
+            assert across <= 1 or along <= 1
