@@ -22,6 +22,7 @@ class Run:
     solver: str = "vn"
     solver_id: str | None = None
     seed: int = 0
+    features: int = 3
     step: float = 0.1
     init_scale: float = 1.0
     iteration: list | None = None
@@ -76,7 +77,7 @@ class Run:
             "versions": {"python": "3"},
             "n_train": 40,
             "n_test": 10,
-            "d": 3,
+            "d": self.features,
             "host": "here",
             "wall_seconds": 1.0,
             "cpu_seconds": 1.0,

@@ -8,7 +8,7 @@ from figures.made_aggregate import Run, make_dataset, study, write_aggregate
 from gvibench import solvers
 from gvibench.analysis import configurations
 from gvibench.errors import UserError
-from gvibench.figures import draw, gap, profile, sensitivity, test, test_time, time
+from gvibench.figures import draw, gap, profile, runtime, sensitivity, test, test_time, time
 from gvibench.figures.panels import FLOOR
 from gvibench.figures.style import PALETTE, WIDTHS, looks
 from gvibench.figures.tests import FLOOR as TEST_FLOOR
@@ -20,6 +20,7 @@ PLOTS = {
     "test-time": test_time,
     "sensitivity": sensitivity,
     "profile": profile,
+    "runtime": runtime,
 }
 """Figures that every study can have."""
 

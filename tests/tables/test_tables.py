@@ -13,7 +13,7 @@ from gvibench.errors import UserError
 from gvibench.tables import datasets, performance, write_tables
 from gvibench.tables.formats import Block, Table, escape_latex, spread, to_latex, to_markdown
 
-OF_ANY_STUDY = ("datasets", "performance", "runs", "winners")
+OF_ANY_STUDY = ("datasets", "performance", "runs", "winners", "runtime")
 NUMBER = re.compile(r"-?\d+\.?\d*(?:e[-+]\d+)?")
 
 

@@ -20,6 +20,7 @@ MODULES = {
     "sensitivity": "gvibench.figures.sensitivity",
     "profile": "gvibench.figures.profile",
     "path": "gvibench.figures.path",
+    "runtime": "gvibench.figures.runtime",
 }
 
 # Dates would make equal figures differ in their bytes.

@@ -22,6 +22,7 @@ CAPTIONS = {
     "test-time": "Test NLL gap (sum over the test rows) and test accuracy against solver time.",
     "sensitivity": "Final objective gap against the step.",
     "profile": "Share of problems solved within a factor of the best solver's cost.",
+    "runtime": "Solver time per iteration against the number of features.",
     "path": "Means of the iterates of one seed over the contours of the loss.",
 }
 

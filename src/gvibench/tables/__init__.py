@@ -17,6 +17,7 @@ MODULES = {
     "paper": "gvibench.tables.paper",
     "runs": "gvibench.tables.runs",
     "winners": "gvibench.tables.winners",
+    "runtime": "gvibench.tables.runtime",
 }
 
 
