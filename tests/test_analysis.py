@@ -239,10 +239,13 @@ def test_band_over_seconds_uses_the_last_value_seen_up_to_the_shortest_run(tmp_p
     dataset = make_dataset(tmp_path, runs)
     (one,) = configurations(dataset)
     band = band_over_seconds(gap(dataset, "objective"), dataset["seconds"].values, one, points=50)
-    assert band.at[0] == 2.0
+    assert band.at[0] == band.at[1] == 1.0
     assert band.at[-1] == 3.0
-    np.testing.assert_allclose(band.mean, 1.0)  # (2 + 0) / 2 throughout: 4 s is out of reach
-    np.testing.assert_allclose(band.high, 2.0)
+    assert band.mean[0] == 6.0  # of 4 and 8, where they started
+    early = band.at[1:] < 2.0
+    np.testing.assert_allclose(band.mean[1:][early], 5.0)  # of 2 and 8: one seed has not moved yet
+    np.testing.assert_allclose(band.mean[1:][~early], 1.0)  # of 2 and 0: 4 s is out of reach
+    np.testing.assert_allclose(band.high[1:][~early], 2.0)
 
 
 def test_bands_of_nothing_are_empty(tmp_path):

@@ -428,7 +428,9 @@ def band_over_seconds(
 ) -> Band:
     """Return the band at common times, up to the time at which the first seed stopped.
 
-    Between two records a run has the value of the earlier one.
+    Between two records a run has the value of the earlier one. The band begins at the first step
+    of the fastest seed, twice: with the values of the start, which a logarithmic axis has no
+    other place for, and with those after the step.
     """
     curves = []
     for run in configuration.completed:
@@ -437,12 +439,15 @@ def band_over_seconds(
     curves = [(times, found) for times, found in curves if len(times) > 1]
     if not curves:
         return _band(np.empty(0), np.empty((1, 0)))
-    start = max(times[1] for times, _ in curves)
+    start = min(times[1] for times, _ in curves)
     stop = min(times[-1] for times, _ in curves)
-    grid = np.geomspace(start, max(start, stop), points) if start > 0 else np.array([stop])
-    grid[-1] = max(start, stop)  # exactly: rounding must not fall short of the last record
-    rows = [found[np.searchsorted(times, grid, side="right") - 1] for times, found in curves]
-    return _band(grid, np.array(rows))
+    grid = np.geomspace(start, stop, points) if start > 0 else np.array([stop])
+    grid[0], grid[-1] = start, stop  # exactly: rounding must not fall short of a record
+    rows = [
+        np.append(found[0], found[np.searchsorted(times, grid, side="right") - 1])
+        for times, found in curves
+    ]
+    return _band(np.append(grid[0], grid), np.array(rows))
 
 
 def _band(at: Floats, rows: Floats) -> Band:

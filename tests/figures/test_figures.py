@@ -3,15 +3,15 @@ import json
 import numpy as np
 import pytest
 
-from figures.drawn import COLUMN, PAGE, assert_nothing_is_cut_or_overlaps, lines, plot
+from figures.drawn import COLUMN, PAGE, assert_nothing_is_cut_or_overlaps, legend_title, lines, plot
 from figures.made_aggregate import Run, make_dataset, study, write_aggregate
 from gvibench import solvers
 from gvibench.analysis import configurations
 from gvibench.errors import UserError
 from gvibench.figures import draw, gap, profile, runtime, sensitivity, test, test_time, time
+from gvibench.figures.curves import TEST_FLOOR
 from gvibench.figures.panels import FLOOR
 from gvibench.figures.style import PALETTE, WIDTHS, looks
-from gvibench.figures.tests import FLOOR as TEST_FLOOR
 
 PLOTS = {
     "gap": gap,
@@ -80,8 +80,10 @@ def test_time_ends_with_the_first_seed(tmp_path):
     figure, _ = plot(time, make_dataset(tmp_path, runs))
     at, mean = lines(figure.axes[0])["VN"]
     assert (at[0], at[-1]) == (1.0, 2.0)
-    np.testing.assert_allclose(mean[:-1], 3.0)  # gaps 4 and 2
+    assert (at[1], mean[0]) == (1.0, 5.0)  # from where both started
+    np.testing.assert_allclose(mean[1:-1], 3.0)  # gaps 4 and 2
     assert mean[-1] == pytest.approx(2.5)  # gaps 3 and 2
+    assert "end where the first seed stopped" in legend_title(figure)
 
 
 def test_sensitivity_shows_every_step_and_crosses_where_seeds_diverged(dataset):

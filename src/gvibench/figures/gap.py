@@ -6,13 +6,12 @@ from typing import Any
 import xarray as xr
 from matplotlib.figure import Figure
 
-from gvibench.analysis import Configuration, band_over_iterations
-from gvibench.figures.objective import plot_gaps
-from gvibench.figures.panels import scale_iterations
+from gvibench.analysis import Configuration
+from gvibench.figures.curves import over_iterations, plot_gaps
 
 __all__ = ["plot"]
 
 
 def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Configuration]]:
     """Draw one panel per data set and one line per solver; return also what was drawn."""
-    return plot_gaps(dataset, style, band_over_iterations, scale_iterations, "iteration")
+    return plot_gaps(dataset, style, over_iterations())

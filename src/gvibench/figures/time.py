@@ -6,13 +6,12 @@ from typing import Any
 import xarray as xr
 from matplotlib.figure import Figure
 
-from gvibench.analysis import Configuration, bands_over_seconds
-from gvibench.figures.objective import plot_gaps
-from gvibench.figures.panels import scale_seconds
+from gvibench.analysis import Configuration
+from gvibench.figures.curves import over_seconds, plot_gaps
 
 __all__ = ["plot"]
 
 
 def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Configuration]]:
-    """Draw one panel per data set; a line ends where its first seed stopped."""
-    return plot_gaps(dataset, style, bands_over_seconds(dataset), scale_seconds, "solver time [s]")
+    """Draw one panel per data set and one line per solver; return also what was drawn."""
+    return plot_gaps(dataset, style, over_seconds(dataset))

@@ -1,0 +1,123 @@
+"""Curves of every solver, drawn alike whatever they show and whatever they are drawn against."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from gvibench.analysis import (
+    Band,
+    Configuration,
+    Ranking,
+    band_over_iterations,
+    bands_over_seconds,
+    completed,
+    configurations,
+    gap,
+    unique,
+)
+from gvibench.figures.panels import (
+    FLOOR,
+    Panels,
+    best_note,
+    draw_band,
+    handle,
+    log_gaps,
+    looks_of,
+    positive_log,
+    reference_name,
+    scale_iterations,
+    scale_seconds,
+    seeds_note,
+)
+
+__all__ = ["TEST_FLOOR", "Axis", "over_iterations", "over_seconds", "plot_gaps", "plot_tests"]
+
+TEST_FLOOR = 1e-4
+"""Test NLL gaps below this are drawn at it: who is best seen reaches zero by definition."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What curves are drawn against."""
+
+    label: str
+    band_of: Callable[[xr.DataArray, Configuration], Band]
+    """Puts the values of a configuration on the axis."""
+    scale: Callable[[Axes], None]
+    notes: tuple[str, ...] = ()
+
+
+def over_iterations() -> Axis:
+    """Return the axis of iterations."""
+    return Axis("iteration", band_over_iterations, scale_iterations)
+
+
+def over_seconds(dataset: xr.Dataset) -> Axis:
+    """Return the axis of solver time."""
+    ends = "lines begin with the first recorded step and end where the first seed stopped"
+    return Axis("solver time [s]", bands_over_seconds(dataset), scale_seconds, (ends,))
+
+
+def plot_gaps(
+    dataset: xr.Dataset, style: Mapping[str, Any], axis: Axis
+) -> tuple[Figure, list[Configuration]]:
+    """Draw the objective gap: one panel per data set and one line per solver."""
+    label = f"objective gap to the {reference_name(dataset)} [nat]"
+    return _plot(dataset, style, axis, [_Row(gap(dataset, "objective"), label, FLOOR)])
+
+
+def plot_tests(
+    dataset: xr.Dataset, style: Mapping[str, Any], axis: Axis
+) -> tuple[Figure, list[Configuration]]:
+    """Draw test NLL gap and accuracy; targets of a regression have no accuracy, hence one row."""
+    rows = [_Row(gap(dataset, "test_nll"), "test NLL gap,\nsum [nat]", TEST_FLOOR)]
+    accuracy = dataset["test_accuracy"]
+    if np.isfinite(accuracy.values[completed(dataset)]).any():
+        rows.append(_Row(accuracy, "test accuracy"))
+    return _plot(dataset, style, axis, rows, ["gap to the best test NLL seen"])
+
+
+@dataclass(frozen=True)
+class _Row:
+    """What one row of panels shows."""
+
+    values: xr.DataArray
+    label: str
+    floor: float | None = None
+    """Of a gap: its axis is logarithmic, and what is below this is drawn at it."""
+
+
+def _plot(
+    dataset: xr.Dataset,
+    style: Mapping[str, Any],
+    axis: Axis,
+    rows: Sequence[_Row],
+    notes: Iterable[str] = (),
+) -> tuple[Figure, list[Configuration]]:
+    every = configurations(dataset)
+    shown = Ranking.of(dataset).best_lines(every)
+    looks = looks_of(shown)
+    names = unique(one.panel for one in shown)
+    panels = Panels(names, style, rows=len(rows))
+    for k, row in enumerate(rows):
+        for one in shown:
+            band = axis.band_of(row.values, one)
+            if row.floor is not None:
+                band = log_gaps(band, row.floor)
+            draw_band(panels.axes(one.panel, k), band, looks[one.line], one.line)
+        for name in names:
+            if row.floor is not None:
+                positive_log(panels.axes(name, k))
+            axis.scale(panels.axes(name, k))
+    for name in names:
+        panels.note_diverged(name, shown)
+    labels = [row.label for row in rows]
+    panels.label(axis.label, labels if len(labels) > 1 else labels[0])
+    handles = [handle(line, look) for line, look in looks.items()]
+    panels.legend(handles, [*seeds_note(dataset), *notes, *best_note(every, shown), *axis.notes])
+    return panels.figure, shown
