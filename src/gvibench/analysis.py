@@ -119,6 +119,15 @@ class Configuration:
         """How many runs diverged."""
         return len(self.runs) - len(self.completed)
 
+    def panel_without(self, *fields: str) -> str:
+        """Return what the panel is called if these fields are shown in another way."""
+        left = {
+            field: value
+            for field, value in self.varied.items()
+            if _is_of_panel(field) and field not in fields
+        }
+        return _named(self.dataset, left)
+
 
 def configurations(dataset: xr.Dataset) -> list[Configuration]:
     """Group the runs that differ in their seed only, in the order of the study."""

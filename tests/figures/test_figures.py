@@ -8,7 +8,17 @@ from figures.made_aggregate import Run, make_dataset, study, write_aggregate
 from gvibench import solvers
 from gvibench.analysis import configurations
 from gvibench.errors import UserError
-from gvibench.figures import draw, gap, profile, runtime, sensitivity, test, test_time, time
+from gvibench.figures import (
+    draw,
+    gap,
+    profile,
+    runtime,
+    sensitivity,
+    temperature,
+    test,
+    test_time,
+    time,
+)
 from gvibench.figures.curves import TEST_FLOOR
 from gvibench.figures.panels import FLOOR
 from gvibench.figures.style import PALETTE, WIDTHS, looks
@@ -21,6 +31,7 @@ PLOTS = {
     "sensitivity": sensitivity,
     "profile": profile,
     "runtime": runtime,
+    "temperature": temperature,
 }
 """Figures that every study can have."""
 

@@ -21,6 +21,8 @@ MODULES = {
     "profile": "gvibench.figures.profile",
     "path": "gvibench.figures.path",
     "runtime": "gvibench.figures.runtime",
+    "bias": "gvibench.figures.bias",
+    "temperature": "gvibench.figures.temperature",
 }
 
 # Dates would make equal figures differ in their bytes.

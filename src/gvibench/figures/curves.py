@@ -75,7 +75,7 @@ def plot_tests(
     dataset: xr.Dataset, style: Mapping[str, Any], axis: Axis
 ) -> tuple[Figure, list[Configuration]]:
     """Draw test NLL gap and accuracy; targets of a regression have no accuracy, hence one row."""
-    rows = [_Row(gap(dataset, "test_nll"), "test NLL gap,\nsum [nat]", TEST_FLOOR)]
+    rows = [_Row(gap(dataset, "test_nll"), "test NLL gap, sum [nat]", TEST_FLOOR)]
     accuracy = dataset["test_accuracy"]
     if np.isfinite(accuracy.values[completed(dataset)]).any():
         rows.append(_Row(accuracy, "test accuracy"))

@@ -56,6 +56,7 @@ class Panels:
         wanted = min(max(0.72 * width / self._columns, 1.15), 2.3)
         self._panel_height = max(min(wanted, PAGE_HEIGHT / self._height), LOWEST * size)
         self._side = ""
+        self._labels_between = 0
         self.figure = Figure(figsize=(width, 1.0), layout="constrained")
         pads = {"w_pad": 0.03, "h_pad": 0.03, "wspace": 0.02, "hspace": 0.03}
         self.figure.get_layout_engine().set(**pads)  # type: ignore[union-attr]
@@ -81,10 +82,13 @@ class Panels:
             for one in shown
             if one.panel == name and one.diverged
         ]
-        if not words:
-            return
+        if words:
+            self.note(name, "diverged: " + ", ".join(words))
+
+    def note(self, name: str, text: str) -> None:
+        """Put a small note between a panel and its title."""
         size = 0.75 * rcParams["font.size"]
-        text = self._wrap("diverged: " + ", ".join(words), size)
+        text = self._wrap(text, size)
         axes = self._of_panel[name][0]
         above = 1.25 * size * (text.count("\n") + 1)
         axes.set_title(axes.get_title(), pad=rcParams["axes.titlepad"] + above)
@@ -100,15 +104,18 @@ class Panels:
             color="0.35",
         )
 
-    def label(self, x: str, y: str | Sequence[str]) -> None:
-        """Name the axes: x below every column, y beside the figure or beside every row."""
-        for name, of_panel in self._of_panel.items():
-            place = list(self._of_panel).index(name)
-            if place + self._columns >= len(self._of_panel):
+    def label(self, x: str | Sequence[str], y: str | Sequence[str]) -> None:
+        """Name the axes: x below every column or every row, y beside the figure or every row."""
+        for place, of_panel in enumerate(self._of_panel.values()):
+            if not isinstance(x, str):
+                for axes, text in zip(of_panel, x, strict=True):
+                    axes.set_xlabel(self._wrap(text))
+            elif place + self._columns >= len(self._of_panel):
                 of_panel[-1].set_xlabel(self._wrap(x))
             if not isinstance(y, str) and place % self._columns == 0:
                 for axes, text in zip(of_panel, y, strict=True):
-                    axes.set_ylabel(text)
+                    axes.set_ylabel(_fill(text, self._panel_height))
+        self._labels_between = 0 if isinstance(x, str) else self._height - 1
         self._side = y if isinstance(y, str) else ""
 
     def legend(self, handles: Sequence[Artist], notes: Iterable[str] = ()) -> None:
@@ -140,6 +147,7 @@ class Panels:
         line = rcParams["font.size"] / POINTS_PER_INCH
         titles = max(axes[0].get_title().count("\n") for axes in self._of_panel.values())
         above = self._height * (self._panel_height + titles * line) + 3.5 * line
+        above += 1.5 * line * self._labels_between
         self.figure.set_figheight(above + below)
         if self._side:
             centre = 1 - 0.5 * (above - 2.5 * line) / (above + below)

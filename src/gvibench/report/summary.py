@@ -23,6 +23,8 @@ CAPTIONS = {
     "sensitivity": "Final objective gap against the step.",
     "profile": "Share of problems solved within a factor of the best solver's cost.",
     "runtime": "Solver time per iteration against the number of features.",
+    "bias": "How far the piecewise bound lies above the exact optimum, and what that costs.",
+    "temperature": "Objective gap against iterations, and final test metrics, by temperature.",
     "path": "Means of the iterates of one seed over the contours of the loss.",
 }
 

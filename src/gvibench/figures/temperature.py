@@ -1,0 +1,142 @@
+"""What the temperature changes: convergence, and where it ends on test rows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from gvibench.analysis import (
+    Configuration,
+    Floats,
+    Ranking,
+    band_over_iterations,
+    completed,
+    configurations,
+    final,
+    gap,
+    unique,
+)
+from gvibench.figures.panels import (
+    Panels,
+    best_note,
+    draw_band,
+    handle,
+    log_gaps,
+    looks_of,
+    positive_log,
+    reference_name,
+    scale_iterations,
+    seeds_note,
+)
+from gvibench.figures.style import DASHES, PALETTE, Look
+
+__all__ = ["colors", "plot"]
+
+BRIGHTEST = 0.85
+"""Where to leave the colour map, whose yellow end is lost on white."""
+METRICS = {
+    "test_nll": "final test NLL, sum [nat]",
+    "test_accuracy": "final test accuracy",
+}
+
+
+def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Configuration]]:
+    """Draw a column per data set, a colour per temperature and a line style per solver."""
+    every = configurations(dataset)
+    shown = Ranking.of(dataset).best_lines(every)
+    gammas = np.asarray(dataset["gamma"].values)
+    shades, looks = colors(np.unique(gammas).tolist()), _looks(shown)
+    gaps = gap(dataset, "objective")
+    done = completed(dataset)
+    ends = {
+        label: final(dataset[metric].values)
+        for metric, label in METRICS.items()
+        if np.isfinite(dataset[metric].values[done]).any()
+    }
+    names = unique(_panel(one) for one in shown)
+    panels = Panels(names, style, rows=1 + len(ends))
+    for name in names:
+        axes = panels.axes(name)
+        here = [one for one in shown if _panel(one) == name]
+        for one in here:
+            gamma = gammas[one.runs[0]]
+            look = replace(looks[one.line], color=shades[gamma])
+            band = log_gaps(band_over_iterations(gaps, one))
+            draw_band(axes, band, look, f"{one.line}, {gamma:g}")
+        positive_log(axes)
+        scale_iterations(axes)
+        for row, values in enumerate(ends.values(), start=1):
+            for line, look in looks.items():
+                members = [one for one in here if one.line == line and len(one.completed)]
+                _draw_ends(panels.axes(name, row), members, gammas, values, look, shades)
+        failed = [one for one in here if one.diverged]
+        if failed:
+            panels.note(name, "diverged: " + ", ".join(_failures(one, gammas) for one in failed))
+    x_labels = ["iteration", *("temperature $\\gamma$" for _ in ends)]
+    panels.label(x_labels, [f"objective gap to the {reference_name(dataset)} [nat]", *ends])
+    handles = [
+        Line2D([], [], color=shade, label=rf"$\gamma$ = {gamma:g}")
+        for gamma, shade in shades.items()
+    ]
+    handles += [handle(line, look, marker=True) for line, look in looks.items()]
+    notes = [*seeds_note(dataset), *best_note(every, shown)]
+    if 0.0 in shades and np.isfinite(dataset["optimum_objective"].values[gammas == 0.0]).all():
+        notes.append(r"at $\gamma$ = 0 the optimum is the MAP estimate")
+    panels.legend(handles, notes)
+    return panels.figure, shown
+
+
+def colors(gammas: Sequence[float]) -> dict[float, str]:
+    """Return a colour for each temperature, from dark and cold to bright and hot."""
+    shades = colormaps["viridis"](np.linspace(0.0, BRIGHTEST, len(gammas)))
+    return dict(zip(gammas, map(to_hex, shades), strict=True))
+
+
+def _panel(one: Configuration) -> str:
+    return one.panel_without("gamma")
+
+
+def _looks(shown: Sequence[Configuration]) -> dict[str, Look]:
+    """Return how each line is drawn where colours are taken: by its dashes and its marker."""
+    ranks = {solver: rank for rank, solver in enumerate(PALETTE)}
+    ordered = sorted(shown, key=lambda one: ranks.get(one.solver, len(ranks)))
+    return {
+        line: replace(look, color="0.35", dash=DASHES[k % len(DASHES)])
+        for k, (line, look) in enumerate(looks_of(ordered).items())
+    }
+
+
+def _failures(one: Configuration, gammas: Floats) -> str:
+    gamma = rf"$\gamma$ = {gammas[one.runs[0]]:g}"
+    return f"{one.line} at {gamma}: {one.diverged}/{len(one.runs)}"
+
+
+def _draw_ends(
+    axes: Axes,
+    members: Sequence[Configuration],
+    gammas: Floats,
+    values: Floats,
+    look: Look,
+    shades: Mapping[float, str],
+) -> None:
+    """Draw the last values of a line by temperature, which are spaced evenly to make room for 0."""
+    places = list(shades)
+    members = sorted(members, key=lambda one: gammas[one.runs[0]])
+    of_members = [gammas[one.runs[0]] for one in members]
+    at = [places.index(gamma) for gamma in of_members]
+    mean, low, high = (
+        [reduce(values[one.completed]) for one in members] for reduce in (np.mean, np.min, np.max)
+    )
+    axes.fill_between(at, low, high, color=look.color, alpha=0.15, linewidth=0)
+    axes.plot(at, mean, color=look.color, linestyle=look.dash, zorder=2)
+    colored = [shades[gamma] for gamma in of_members]
+    axes.scatter(at, mean, c=colored, marker=look.marker, s=12, zorder=3)
+    axes.set_xticks(range(len(places)), [f"{gamma:g}" for gamma in places])
+    axes.set_xlim(-0.5, len(places) - 0.5)

@@ -1,0 +1,82 @@
+import numpy as np
+import pytest
+
+from figures.drawn import (
+    COLUMN,
+    PAGE,
+    assert_nothing_is_cut_or_overlaps,
+    legend_texts,
+    legend_title,
+    lines,
+    plot,
+)
+from figures.made_aggregate import Run, make_dataset
+from gvibench.errors import UserError
+from gvibench.figures import bias
+
+PIECES = (20, 3, 10)
+EXACT_OPTIMUM = 9.0
+
+
+def on_bound(pieces, degree, above, cost, seed=0, **more):
+    """Return a run that ends so far above the exact optimum, by the bound and exactly."""
+    ends = EXACT_OPTIMUM + above
+    spec = {"expectation": "piecewise", "pieces": pieces, "piece_degree": degree}
+    return Run(
+        [ends + 5, ends],
+        seed=seed,
+        optimum=ends - 1e-9,
+        spec={**spec, "record": ("objective_exact",)},
+        scalars={"objective_exact": [EXACT_OPTIMUM + 4, EXACT_OPTIMUM + cost]},
+        **more,
+    )
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory):
+    runs = []
+    for pieces in PIECES:
+        for seed in (0, 1):
+            runs.append(on_bound(pieces, "linear", 8 / pieces, (1 + seed) / pieces**2, seed))
+            runs.append(on_bound(pieces, "quadratic", 2 / pieces, 0.1 / pieces**2, seed))
+        # Has not arrived: it must not be shown, though its step is the smaller one.
+        runs.append(on_bound(pieces, "linear", 50.0, 40.0, step=0.01))
+    runs.append(on_bound(5, "linear", 7.0, 7.0, status="diverged"))
+    made = make_dataset(tmp_path_factory.mktemp("bias"), runs)
+    return made.assign(optimum_objective_exact=("run", np.full(len(runs), EXACT_OPTIMUM)))
+
+
+def test_shows_both_quantities_by_pieces_and_degree(dataset):
+    figure, shown = plot(bias, dataset)
+    (axes,) = figure.axes
+    assert axes.get_title() == "wdbc"
+    drawn = lines(axes)
+    at = np.array([3, 10, 20])
+    np.testing.assert_allclose(drawn["linear: bound"], [at, 8 / at])
+    np.testing.assert_allclose(drawn["linear: exact objective"], [at, 1.5 / at**2])
+    np.testing.assert_allclose(drawn["quadratic: bound"], [at, 2 / at])
+    np.testing.assert_allclose(drawn["quadratic: exact objective"], [at, 0.1 / at**2])
+    band = axes.collections[1].get_paths()[0].vertices
+    np.testing.assert_allclose(np.unique(band[band[:, 0] == 10, 1]), [0.01, 0.02])
+    assert all(one.step == 0.1 for one in shown)
+
+
+def test_says_how_far_runs_came_and_what_diverged(dataset):
+    figure, _ = plot(bias, dataset)
+    assert "within 1e-09 nat" in legend_title(figure)
+    assert [text.get_text() for text in figure.axes[0].texts] == ["diverged: 5 linear"]
+    assert legend_texts(figure) == list(lines(figure.axes[0]))
+
+
+@pytest.mark.parametrize("style", [PAGE, COLUMN, {**COLUMN, "font_size": 12.0}])
+def test_nothing_is_cut_or_overlaps(dataset, style):
+    figure, _ = plot(bias, dataset, style)
+    assert_nothing_is_cut_or_overlaps(figure)
+
+
+def test_other_studies_are_refused(dataset, tmp_path):
+    with pytest.raises(UserError, match="objective_exact"):
+        bias.plot(make_dataset(tmp_path, [Run([15.0, 11.0])]), PAGE)
+    others = dataset.assign_coords(expectation=("run", np.full(dataset.sizes["run"], "exact")))
+    with pytest.raises(UserError, match="piecewise"):
+        bias.plot(others, PAGE)
