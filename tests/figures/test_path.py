@@ -112,7 +112,7 @@ def test_coinciding_paths_are_both_seen(tmp_path):
     drawn = {line.get_label(): line for line in figure.axes[0].get_lines()}
     order = list(drawn)
     assert order.index("VN") < order.index("SR-VN")
-    assert drawn["VN"].get_linewidth() > 2 * drawn["SR-VN"].get_linewidth()
+    assert drawn["VN"].get_linewidth() > 1.5 * drawn["SR-VN"].get_linewidth()
     assert drawn["SR-VN"].is_dashed()
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from gvibench.analysis import (
 )
 from gvibench.errors import UserError
 from gvibench.figures.panels import Panels, best_note, looks_of, reference_name
-from gvibench.figures.style import Look
+from gvibench.figures.style import SOLID, Look
 
 __all__ = ["CONTOUR_RATIO", "ELLIPSES", "LEVEL", "plot"]
 
@@ -34,6 +35,10 @@ CONTOUR_RATIO = 4.0
 """Loss gap of a contour over that of the next one inside: ellipses of twice the size."""
 GRID = 200
 MARGIN = 0.06
+WIDTHS = (2.4, 1.1, 0.8)
+"""Of lines in points, from the one beneath the others to the one on top."""
+START: dict[str, Any] = {"color": "black", "marker": "X", "linestyle": "", "markersize": 5}
+OPTIMUM: dict[str, Any] = {"color": "black", "marker": "*", "linestyle": "", "markersize": 8}
 
 
 @dataclass(frozen=True)
@@ -57,21 +62,22 @@ def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Co
     every = configurations(dataset)
     shown = Ranking.of(dataset).best_lines(every)
     looks = looks_of(shown)
+    styles = _line_styles(looks)
     names = unique(one.panel for one in shown)
     panels = Panels(names, style)
     for name in names:
         here = [one for one in shown if one.panel == name]
         walks = [_walk(dataset, one) for one in here if _first_seed(dataset, one) in one.completed]
         axes = panels.axes(name)
-        # Solid and wide beneath dashed and thin: paths that coincide are both seen.
-        for walk in sorted(walks, key=lambda walk: looks[walk.one.line].dash != "-"):
-            _draw(axes, walk, looks[walk.one.line])
+        for line, how in styles.items():
+            for walk in walks:
+                if walk.one.line == line:
+                    _draw(axes, walk, how)
         _draw_loss(axes, dataset, here[0], walks)
         panels.note_diverged(name, shown)
     panels.label("$m_1$", "$m_2$")
     handles = [
-        Line2D([], [], label=_label(dataset, line, names, shown), **_line_style(look))
-        for line, look in looks.items()
+        Line2D([], [], label=_label(dataset, line, names, shown), **styles[line]) for line in looks
     ]
     handles += [
         Line2D([], [], label="start", **START),
@@ -87,10 +93,6 @@ def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Co
     ]
     panels.legend(handles, notes)
     return panels.figure, shown
-
-
-START: dict[str, Any] = {"color": "black", "marker": "X", "linestyle": "", "markersize": 5}
-OPTIMUM: dict[str, Any] = {"color": "black", "marker": "*", "linestyle": "", "markersize": 8}
 
 
 def _check(dataset: xr.Dataset) -> None:
@@ -124,23 +126,30 @@ def _walk(dataset: xr.Dataset, one: Configuration) -> Walk:
     return Walk(one, means, [means[k] + (factors[k] @ circle).T for k in chosen])
 
 
-def _line_style(look: Look) -> dict[str, Any]:
-    solid = look.dash == "-"
+def _line_styles(looks: Mapping[str, Look]) -> dict[str, dict[str, Any]]:
+    """Return how each line is drawn, in the order in which to draw them.
+
+    Wide beneath thin, solid beneath dashed: paths that coincide are all seen.
+    """
+    ordered = sorted(looks, key=lambda line: looks[line].dash != SOLID)
     return {
-        "color": look.color,
-        "linestyle": look.dash,
-        "marker": look.marker,
-        "linewidth": 2.0 if solid else 0.9,
-        "markersize": 4.0 if solid else 2.5,
-        "markerfacecolor": look.color if solid else "white",
-        "markeredgewidth": 0.7,
+        line: {
+            "color": looks[line].color,
+            "linestyle": looks[line].dash,
+            "marker": looks[line].marker,
+            "linewidth": width,
+            "markersize": 1.5 + 1.1 * width,
+            "markerfacecolor": looks[line].color if looks[line].dash == SOLID else "white",
+            "markeredgewidth": 0.7,
+        }
+        for line, width in zip(ordered, chain(WIDTHS, repeat(WIDTHS[-1])), strict=False)
     }
 
 
-def _draw(axes: Axes, walk: Walk, look: Look) -> None:
+def _draw(axes: Axes, walk: Walk, how: dict[str, Any]) -> None:
     for ellipse in walk.ellipses:
-        axes.plot(*ellipse.T, color=look.color, linewidth=0.6, alpha=0.7, gid="ellipse")
-    axes.plot(*walk.means.T, label=walk.one.line, **_line_style(look))
+        axes.plot(*ellipse.T, color=how["color"], linewidth=0.6, alpha=0.7, gid="ellipse")
+    axes.plot(*walk.means.T, label=walk.one.line, **how)
 
 
 def _draw_loss(axes: Axes, dataset: xr.Dataset, one: Configuration, walks: Sequence[Walk]) -> None:
@@ -182,7 +191,7 @@ def _label(
         for one in shown:
             if (one.panel, one.line) == (panel, line):
                 run = _first_seed(dataset, one)
-                steps.append(f"{one.step:g}")
+                steps.append(f"{one.step:.3g}")
                 counts.append(_count(dataset, run, efforts[run]))
     return f"{line}, step {', '.join(unique(steps))}: {', '.join(counts)}"
 
