@@ -17,6 +17,7 @@ from gvibench.figures import (
     temperature,
     test,
     test_time,
+    theory,
     time,
 )
 from gvibench.figures.curves import TEST_FLOOR
@@ -32,6 +33,7 @@ PLOTS = {
     "profile": profile,
     "runtime": runtime,
     "temperature": temperature,
+    "theory": theory,
 }
 """Figures that every study can have."""
 

@@ -23,6 +23,7 @@ MODULES = {
     "runtime": "gvibench.figures.runtime",
     "bias": "gvibench.figures.bias",
     "temperature": "gvibench.figures.temperature",
+    "theory": "gvibench.figures.theory",
 }
 
 # Dates would make equal figures differ in their bytes.

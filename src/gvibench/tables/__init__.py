@@ -18,6 +18,7 @@ MODULES = {
     "runs": "gvibench.tables.runs",
     "winners": "gvibench.tables.winners",
     "runtime": "gvibench.tables.runtime",
+    "theory": "gvibench.tables.theory",
 }
 
 
