@@ -43,9 +43,10 @@ def test_every_run_has_a_row_with_full_precision(dataset, table):
         assert row["not_measured"] == one.missing
         if one.constants:
             assert row["lambda_min"] == one.constants.lambda_min
+            assert row["pl_valid"] == one.pl_valid.constant
+        if one.claim and one.claim.name == "SR-VN":
             assert row["eta"] == one.constants.eta(row["step"])
             assert -row["eta"] == max(row["omega_m"], row["omega_C"])
-            assert row["pl_valid"] == one.pl_valid.constant
         if one.claim and one.claim.bound is not None:
             assert row["claimed_rate"] == one.claim.claimed_rate
             assert row["last_bound"] == one.claim.bound[-1]
@@ -59,7 +60,10 @@ def test_blocks_show_the_runs_they_speak_of(table):
     assert bounds["claim"].tolist() == ["SR-VN"] * 3 + ["flow", "Wasserstein", "SR-VN"]
     assert bounds["applicable"].tolist()[2] == "no: eta is not positive"
     assert bounds["claimed rate"].tolist()[2] == bounds["held throughout"].tolist()[2] == "–"
+    assert bounds["last bound"].tolist()[2] == "–"
+    assert float(bounds["last value"][0]) < float(bounds["last bound"][0])
     assert bounds["held throughout"].tolist()[0] == "yes"
+    assert (constants["eta"] == "–").tolist() == [False] * 3 + [True] * 3 + [False]
     assert bounds["step, printed"].tolist()[3] == "–"  # a flow has no step
     assert findings["finding"].tolist()[-1] == "not measured: gamma is not 1"
 

@@ -161,7 +161,8 @@ class Panels:
 def _fill(text: str, width: float, size: float | None = None) -> str:
     """Break text into lines that fit a width in inches, by the width of a usual letter."""
     letter = 0.58 * (size or rcParams["font.size"]) / POINTS_PER_INCH
-    return textwrap.fill(text, max(int(width / letter), 8))
+    # Names such as SR-VN stay in one piece.
+    return textwrap.fill(text, max(int(width / letter), 8), break_on_hyphens=False)
 
 
 def looks_of(drawn: Iterable[Configuration]) -> dict[str, Look]:

@@ -15,6 +15,7 @@ __all__ = ["build"]
 NOTHING = "–"
 """In place of what there is none of."""
 DIGITS = 3
+SR_VN = "sr-vn"
 CONSTANTS = ("delta", "smoothness", "lambda_min", "lambda_max", "xi_l", "xi_u", "rho_1", "rho_2")
 
 Columns = dict[str, Any]
@@ -57,6 +58,7 @@ def _row(one: Measurement) -> Columns:
     }
     if constants is not None:
         row |= {name: getattr(constants, name) for name in CONSTANTS}
+    if constants is not None and configuration.solver_id == SR_VN:
         row["eta"] = constants.eta(configuration.step)
         row["omega_m"], row["omega_C"] = constants.omegas(configuration.step)
     if one.claim is not None:
@@ -128,6 +130,25 @@ def _of_inequality(found: Inequality | None) -> str:
     return NOTHING if found is None else f"{_number(found.constant)}, {_held(found.verdict)}"
 
 
+def _eta(one: Measurement) -> float:
+    if one.constants is None or one.configuration.solver_id != SR_VN:
+        return math.nan
+    return one.constants.eta(one.configuration.step)
+
+
+def _last_bound(one: Measurement) -> str:
+    bound = one.claim.bound if one.claim else None
+    return NOTHING if bound is None else _number(float(bound[-1]))
+
+
+def _value(place: int) -> Callable[[Measurement], str]:
+    def text(one: Measurement) -> str:
+        values = one.claim.values if one.claim else ()
+        return _number(float(values[place])) if len(values) else NOTHING
+
+    return text
+
+
 KEY_CELLS: Cells = {
     "data set": lambda one: one.configuration.panel,
     "solver": lambda one: one.configuration.line,
@@ -139,7 +160,7 @@ KEY_CELLS: Cells = {
 CONSTANTS_CAPTION = (
     "Constants of each run over its recorded iterates: strong convexity delta and smoothness M of "
     "the loss, the smallest eigenvalue of V, the smallest and largest Frobenius norm of C, and eta "
-    "of the theorem on SR-VN at the run's step."
+    "of the theorem on SR-VN at the step of the run."
 )
 CONSTANTS_CELLS: Cells = {
     "delta": _of_constants("delta"),
@@ -149,22 +170,24 @@ CONSTANTS_CELLS: Cells = {
     "xi_u": _of_constants("xi_u"),
     "rho_1": _of_constants("rho_1"),
     "rho_2": _of_constants("rho_2"),
-    "eta": lambda one: _number(
-        one.constants.eta(one.configuration.step) if one.constants else math.nan
-    ),
+    "eta": lambda one: _number(_eta(one)),
 }
 
 BOUND_CAPTION = (
     "Claimed bounds, value(t) <= exp(-rate t) value(0), of the objective gap (SR-VN, flow) or of "
     "the squared Wasserstein distance to the optimum (Wasserstein). Rates are per iteration, those "
     "of the flow per unit of time. Permissible steps: the longest as printed, and as the argument "
-    "needs it. Loose: by how many orders of magnitude the last value was below its bound."
+    "needs it. Loose: by how many orders of magnitude the last value above rounding was below its "
+    "bound."
 )
 BOUND_CELLS: Cells = {
     "claim": lambda one: one.claim.name if one.claim else NOTHING,
     "step, printed": _of_claim("printed_step"),
     "step, needed": _of_claim("needed_step"),
     "applicable": _applicable,
+    "first value": _value(0),
+    "last value": _value(-1),
+    "last bound": _last_bound,
     "claimed rate": _of_claim("claimed_rate"),
     "measured rate": _of_claim("measured_rate"),
     "held throughout": lambda one: _held(one.claim.verdict if one.claim else None),
