@@ -218,3 +218,35 @@ def test_nothing_is_measured_without_an_optimum_or_convexity():
     spec = dataset["spec"].values[0].replace('"logistic"', '"non-convex"')
     bumpy = dataset.assign_coords(spec=("run", np.array([spec], dtype=object)))
     assert measure(bumpy)[0].missing == "the model is not convex"
+
+
+def test_a_run_without_a_finite_objective_is_not_measured():
+    dataset = study((LOGISTIC, run_spec(LOGISTIC, "sr-vn", 0.05, iterations=3)))
+    lost = dataset.assign(objective=dataset["objective"] * np.inf)
+    assert measure(lost)[0].missing == "no finite objective was recorded"
+
+
+def test_distances_need_the_covariance_of_the_optimum():
+    dataset = study((LOGISTIC, run_spec(LOGISTIC, "bw-gd", 0.02, iterations=3, init_scale=0.4)))
+    unknown = dataset.assign(optimum_mean=dataset["optimum_mean"] * np.nan)
+    (found,) = measure(unknown)
+    assert found.claim.not_applicable == "the covariance of the optimum is not known"
+
+
+def test_a_run_that_starts_at_the_optimum_violates_nothing():
+    data, settings = isotropic()
+    centred = Prepared(data.spec, data.train_x, 0 * data.train_y, data.test_x, data.test_y, {})
+    for solver in ("sr-vn", "ng-flow", "bw-gd"):
+        at_rest = {"init_scale": 5**-0.5, "mean_scale": 0.0, "iterations": 5}
+        found = one(solver, 0.02, centred, **settings, **at_rest)
+        assert found.failures == []
+        assert math.isnan(found.claim.measured_rate)
+        assert math.isnan(found.claim.orders_loose)
+
+
+def test_a_diverged_run_is_measured_as_far_as_it_got():
+    dataset = study((LOGISTIC, run_spec(LOGISTIC, "sr-vn", 30.0)))
+    assert dataset["status"].values.tolist() == ["diverged"]
+    (found,) = measure(dataset)
+    assert found.claim.not_applicable == "eta is not positive"
+    assert found.pl_valid.verdict.held

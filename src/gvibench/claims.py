@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -88,7 +88,6 @@ class Measurement:
     """All that one run says about the theory."""
 
     configuration: Configuration
-    run: int
     seed: int
     missing: str
     """What kept the run from being measured; empty if nothing did."""
@@ -134,29 +133,38 @@ def measure(dataset: xr.Dataset) -> list[Measurement]:
     for one in configurations(dataset):
         for run in one.runs.tolist():
             reader = _Run(dataset, one, run)
-            blank = Measurement(one, run, reader.value("seed"), reader.missing())
+            blank = Measurement(one, reader.value("seed"), reader.missing())
             found.append(blank if blank.missing else _measured(blank, reader))
     return found
 
 
+class _Gaps(NamedTuple):
+    """The objective gap along a run."""
+
+    at: Floats
+    values: Floats
+    floor: float
+    """Up to here gaps are rounding."""
+
+
 def _measured(blank: Measurement, run: "_Run") -> Measurement:
     constants = run.constants()
-    iteration, gap, grad_norm = run.along("objective", "grad_norm")
-    gap = gap - run.value("optimum_objective")
-    floor = ROUNDING * (1 + abs(run.value("optimum_objective")))
+    optimum = run.value("optimum_objective")
+    iteration, objective, grad_norm = run.along("objective", "grad_norm")
+    gaps = _Gaps(iteration, objective - optimum, ROUNDING * (1 + abs(optimum)))
     claim_of = CLAIMS.get(blank.configuration.solver_id)
 
     def with_constant(mu: float) -> Inequality:
-        place = first_violation(2 * mu * gap, grad_norm**2, 2 * mu * floor)
-        return Inequality(mu, _verdict(iteration, place))
+        needed, floor = 2 * mu * gaps.values, 2 * mu * gaps.floor
+        return Inequality(mu, _verdict(iteration, first_violation(needed, grad_norm**2, floor)))
 
     return replace(
         blank,
         constants=constants,
-        claim=claim_of(run, constants, iteration, gap, floor) if claim_of else None,
+        claim=claim_of(run, constants, gaps) if claim_of else None,
         pl_printed=with_constant(constants.printed_pl),
         pl_valid=with_constant(constants.valid_pl),
-        pl_measured=pl_constant(gap, grad_norm, floor),
+        pl_measured=pl_constant(gaps.values, grad_norm, gaps.floor),
         fisher=_fisher_lemma(run, constants),
     )
 
@@ -178,18 +186,18 @@ def _fisher_lemma(run: "_Run", constants: Constants) -> Verdict | None:
 # The three claims
 
 
-def _sr_vn(run: "_Run", constants: Constants, at: Floats, gap: Floats, floor: float) -> Claim:
+def _sr_vn(run: "_Run", constants: Constants, gaps: _Gaps) -> Claim:
     contraction = constants.contraction(run.step)
-    gained = max(float(gap[-1]), floor) / float(gap[0])
-    printed, needed = constants.complexities(gained)
+    first, last = (max(float(gaps.values[k]), gaps.floor) for k in (0, -1))
+    printed, needed = constants.complexities(last / first)
     claim = Claim(
         name="SR-VN",
         quantity="objective gap",
-        iteration=at,
-        values=gap,
+        iteration=gaps.at,
+        values=gaps.values,
         printed_step=constants.printed_step,
         needed_step=constants.needed_step,
-        measured_rate=measured_rate(at, gap, floor),
+        measured_rate=measured_rate(*gaps),
         iterations_printed=printed,
         iterations_needed=needed,
     )
@@ -197,23 +205,23 @@ def _sr_vn(run: "_Run", constants: Constants, at: Floats, gap: Floats, floor: fl
         return replace(claim, not_applicable="eta is not positive")
     if contraction >= 1:
         return replace(claim, not_applicable="2 eta delta is not below 1")
-    return _compared(claim, Bound.of_contraction(contraction), at, floor)
+    return _compared(claim, Bound.of_contraction(contraction), gaps.at, gaps.floor)
 
 
-def _flow(run: "_Run", constants: Constants, at: Floats, gap: Floats, floor: float) -> Claim:
-    time = run.step * at
+def _flow(run: "_Run", constants: Constants, gaps: _Gaps) -> Claim:
+    time = run.step * gaps.at
     claim = Claim(
         name="flow",
         quantity="objective gap",
-        iteration=at,
-        values=gap,
+        iteration=gaps.at,
+        values=gaps.values,
         unit="time",
-        measured_rate=measured_rate(time, gap, floor),
+        measured_rate=measured_rate(time, gaps.values, gaps.floor),
     )
-    return _compared(claim, Bound(2 * constants.printed_pl), time, floor)
+    return _compared(claim, Bound(2 * constants.printed_pl), time, gaps.floor)
 
 
-def _bw_gd(run: "_Run", constants: Constants, at: Floats, gap: Floats, floor: float) -> Claim:
+def _bw_gd(run: "_Run", constants: Constants, _: _Gaps) -> Claim:
     claim = Claim(
         name="Wasserstein",
         quantity="squared Wasserstein distance",
@@ -224,8 +232,10 @@ def _bw_gd(run: "_Run", constants: Constants, at: Floats, gap: Floats, floor: fl
     )
     if not run.has_path:
         return replace(claim, not_applicable="covariance_factor_path was not recorded")
+    if (optimum := run.optimum()) is None:
+        return replace(claim, not_applicable="the covariance of the optimum is not known")
+    mean, factor = optimum
     at, means, factors = run.path()
-    mean, factor = run.optimum()
     values = np.array(
         [
             squared_wasserstein(*iterate, mean, factor)
@@ -251,7 +261,7 @@ def _compared(claim: Claim, bound: Bound, time: Floats, floor: float) -> Claim:
     )
 
 
-CLAIMS: dict[str, Callable[["_Run", Constants, Floats, Floats, float], Claim]] = {
+CLAIMS: dict[str, Callable[["_Run", Constants, _Gaps], Claim]] = {
     "sr-vn": _sr_vn,
     "ng-flow": _flow,
     "bw-gd": _bw_gd,
@@ -291,6 +301,8 @@ class _Run:
         for name in ("cov_eig_min", "factor_norm"):
             if name not in self._dataset or np.isnan(self._along(name)).all():
                 return f"{name} was not recorded"
+        if len(self.along("objective", "grad_norm")[0]) == 0:
+            return "no finite objective was recorded"
         return ""
 
     def along(self, *names: str) -> tuple[Floats, ...]:
@@ -332,9 +344,9 @@ class _Run:
         at = np.asarray(self._dataset["snapshot"].values, dtype=float)[kept]
         return at, means[:, :d], factors[:, :d, :d]
 
-    def optimum(self) -> tuple[Floats, Floats]:
-        """Return mean and covariance factor of the optimum."""
+    def optimum(self) -> tuple[Floats, Floats] | None:
+        """Return mean and covariance factor of the optimum, if they are known."""
         mean = np.asarray(self._dataset["optimum_mean"][self._run].values)
         factor = np.asarray(self._dataset["optimum_covariance_factor"][self._run].values)
         d = int(np.isfinite(mean).sum())
-        return mean[:d], factor[:d, :d]
+        return (mean[:d], factor[:d, :d]) if d else None

@@ -168,7 +168,7 @@ def looseness(values: Floats, bound: Floats, floor: float) -> float:
     if len(known) == 0:
         return math.nan
     last = known[-1]
-    with np.errstate(divide="ignore"):  # a bound may have underflowed
+    with np.errstate(divide="ignore", invalid="ignore"):  # a bound may have underflowed
         return float(np.log10(bound[last]) - np.log10(values[last]))
 
 
