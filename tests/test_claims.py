@@ -171,6 +171,18 @@ def test_bw_gd_needs_the_path():
 # What the aggregate holds
 
 
+def test_constants_are_those_of_the_iterates():
+    dataset = study((LOGISTIC, run_spec(LOGISTIC, "sr-vn", 0.05, snapshots=400)))
+    (found,) = measure(dataset)
+    factors = dataset["path_covariance_factor"].values[0]
+    norms = np.sqrt((factors**2).sum(axis=(1, 2)))
+    assert_allclose([found.constants.xi_l, found.constants.xi_u], [norms.min(), norms.max()])
+    eigenvalues = np.linalg.eigvalsh(factors @ factors.transpose(0, 2, 1))
+    assert_allclose(found.constants.lambda_min, eigenvalues.min(), rtol=1e-9)
+    top = np.linalg.eigvalsh(LOGISTIC.train_x.T @ LOGISTIC.train_x)[-1]
+    assert_allclose([found.constants.delta, found.constants.smoothness], [2.0, 2.0 + top / 4])
+
+
 def test_a_run_is_measured_alike_beside_a_wider_data_set():
     wide = problem(d=5, seed=3)
     runs = [
@@ -212,7 +224,7 @@ def test_what_cannot_be_measured_is_said(changes, why):
 
 def test_nothing_is_measured_without_an_optimum_or_convexity():
     dataset = study((LOGISTIC, run_spec(LOGISTIC, "sr-vn", 0.05, iterations=3)))
-    unknown = dataset.assign(smoothness=("run", [np.nan]))
+    unknown = dataset.assign(smoothness=dataset["smoothness"] * np.nan)
     assert measure(unknown)[0].missing == "the study has no optimum"
     assert measure(dataset.drop_vars("smoothness"))[0].missing == "the study has no optimum"
     spec = dataset["spec"].values[0].replace('"logistic"', '"non-convex"')

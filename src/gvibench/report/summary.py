@@ -26,6 +26,7 @@ CAPTIONS = {
     "bias": "How far the piecewise bound lies above the exact optimum, and what that costs.",
     "temperature": "Objective gap against iterations, and final test metrics, by temperature.",
     "path": "Means of the iterates of one seed over the contours of the loss.",
+    "theory": "Claimed bounds beside what was measured, each run with its own constants.",
 }
 
 
