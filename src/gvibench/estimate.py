@@ -15,8 +15,12 @@ UNKNOWN = (10_000, 100)
 BASE_MB = 250
 """An interpreter with its libraries."""
 START_SECONDS = 0.6
-FLOPS = 1.5e10
-"""What one core of an ordinary machine gets out of BLAS."""
+FLOPS = 1.2e10
+"""What one core of an ordinary machine gets out of BLAS with few features,"""
+FLOPS_PER_FEATURE = 5e7
+"""by how much that grows with their number,"""
+MOST_FLOPS = 5e10
+"""and where it ends."""
 OVERHEAD_SECONDS = 2e-4
 """Python's share of an iteration."""
 RECORD_SHARE = 0.6
@@ -56,14 +60,16 @@ def _width(spec: ProblemSpec, n: int, d: int) -> int:
     return min(d, n + 2) if is_reduced(spec, solver, n, d) else d
 
 
-def run_seconds(spec: RunSpec) -> float:
-    """Return the time one run takes, start-up apart."""
+def run_seconds(spec: RunSpec, most_rows: int | None = None) -> float:
+    """Return the time one run takes on its training rows or a part of them, start-up apart."""
     n, d = sizes(spec.data)
+    n = min(n, most_rows or n)
     width = _width(spec, n, d)
     evaluations = 40 if solver_class(spec.solver).id == "ng-flow" else 1
     rows = min(n, spec.batch) if spec.expectation == "stochastic" else n
     work = evaluations * (2.0 * rows * width**2 + 60 * rows) + 6.0 * width**3
-    step = OVERHEAD_SECONDS * evaluations + work / FLOPS
+    rate = min(FLOPS + FLOPS_PER_FEATURE * width, MOST_FLOPS)
+    step = OVERHEAD_SECONDS * evaluations + work / rate
     every = spec.record_every if isinstance(spec.record_every, int) else spec.iterations / 200
     seconds = spec.iterations * step * (1 + RECORD_SHARE / max(every, 1))
     return min(seconds, 2 * spec.seconds) if spec.seconds else seconds

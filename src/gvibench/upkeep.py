@@ -104,7 +104,8 @@ def estimate_cost(plan: Plan) -> Cost:
         trials = grid * len(tuning.settings["seeds"])
         jobs["tuning"] += len(tuning.rounds) + 1
         # A good part of the trials diverges early.
-        seconds += len(tuning.rounds) * (START_SECONDS + 0.7 * trials * run_seconds(tuning.spec))
+        trial = 0.7 * run_seconds(tuning.spec, tuning.settings["rows"])
+        seconds += len(tuning.rounds) * (START_SECONDS + trials * trial)
         seconds += STAGE_SECONDS["choose"]
     jobs["data and optima"] = len(plan.data) + len(plan.optima) + len(plan.betas)
     seconds += len(plan.data) * STAGE_SECONDS["prepare"]
