@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 # What `make paper-small` leaves out.
-LARGE := mnist,covtype,covtype-50k,phishing
+LARGE := mnist,covtype,covtype-50k,phishing,n-32000,d-512,d-1024
 .PHONY: help study paper paper-small gallery test test-all lint bench clean
 
 help:  ## list the targets
