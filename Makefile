@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 .DEFAULT_GOAL := help
 # What `make paper-small` leaves out.
 LARGE := mnist,covtype,covtype-50k,phishing,n-32000,d-512,d-1024
-.PHONY: help study paper paper-small gallery test test-all lint bench clean
+.PHONY: help study paper paper-small gallery test test-all test-paper lint bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
@@ -38,10 +38,13 @@ gallery: paper  ## refresh docs/paper from a finished run of the paper
 	gvibench gallery config/paper.yaml docs/paper
 
 test: $(VENV)/.dev  ## the fast tests (minutes)
-	pytest -n 2 --dist worksteal -m "not slow"
+	pytest -n 2 --dist worksteal -m "not slow and not paper"
 
 test-all: $(VENV)/.dev  ## every test
-	pytest -n 2 --dist worksteal
+	pytest -n 2 --dist worksteal -m "not paper"
+
+test-paper: $(VENV)/.dev  ## run the paper on its smaller data sets and compare with docs/paper
+	pytest -m paper
 
 lint: $(VENV)/.dev  ## formatting, style and types
 	ruff check
