@@ -24,10 +24,10 @@ def specs(**changes):
     return [spec for job in jobs(**changes).runs.values() for spec in job.specs]
 
 
-@pytest.mark.parametrize("name", ["config.yaml", "schema.json"])
-def test_generated_files_are_in_step(name):
-    made = {"config.yaml": configdoc.default_config(), "schema.json": configdoc.schema()}[name]
-    assert (ROOT / "config" / name).read_text() == made, "run python -m gvibench.configdoc"
+@pytest.mark.parametrize("path", configdoc.FILES, ids=str)
+def test_generated_files_are_in_step(path):
+    made = configdoc.FILES[path]()
+    assert (ROOT / path).read_text() == made, "run python -m gvibench.configdoc"
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "config").glob("*.yaml")), ids=lambda p: p.name)

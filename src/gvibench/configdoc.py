@@ -1,8 +1,9 @@
-"""The documented default config and the JSON schema, both made from the models of `study`.
+"""The documented default config, the JSON schema and a page, all made from the models of `study`.
 
     python -m gvibench.configdoc
 
-writes `config/config.yaml` and `config/schema.json`; a test keeps the files in step.
+writes `config/config.yaml`, `config/schema.json` and `docs/configure.md`; a test keeps them in
+step.
 """
 
 import json
@@ -12,13 +13,13 @@ from typing import Any
 import yaml
 from pydantic import BaseModel
 
+from gvibench import solvers
+from gvibench.datasets import catalogue
 from gvibench.files import atomic_path
 from gvibench.spec import DataSpec, RunSpec, documentation
-from gvibench.study import MODELS, Config, Study
+from gvibench.study import MODELS, Config, Settings, Study
 
-__all__ = ["default_config", "schema", "settings_help"]
-
-FOLDER = Path("config")
+__all__ = ["FILES", "default_config", "page", "schema", "settings_help"]
 
 DEFAULT_STUDY: dict[str, Any] = {
     "title": "Eight solvers on bundled data, each with its own tuned step",
@@ -116,11 +117,85 @@ def schema() -> str:
     return json.dumps(made, indent=1, sort_keys=True) + "\n"
 
 
+PAGE_HEADER = """\
+# Configure a study
+
+A config holds one study or several; `snakemake --configfile config/mine.yaml` runs them. Anything
+that defines a run (the keys of *Study* up to `record`) may also stand under a data set, under a
+solver, and under a solver within a data set; the nearest to the run wins. A misspelt key or a value
+out of range is refused with one sentence before anything runs.
+
+This page is made from the models that check a config. Editors that know YAML schemas complete keys
+and show the same text if the file begins with `# yaml-language-server: $schema=schema.json`.
+"""
+
+
+def page() -> str:
+    """Return the text of `docs/configure.md`."""
+    parts = [PAGE_HEADER]
+    for model in MODELS:
+        rows = [
+            f"| `{name}` | {_default_cell(model, name)} | {_cell(text)} |"
+            for name, text in settings_help(model).items()
+            if model is Study or name not in Settings.model_fields
+        ]
+        parts.append(_section(model.__name__, (model.__doc__ or "").split("\n")[0], rows))
+    for name in solvers.MODULES:
+        kind = solvers.solver_class(name)
+        rows = [
+            f"| `{option}` | `{kind.model_fields[option].default}` | {_cell(text)} |"
+            for option, text in documentation(kind).items()
+        ]
+        if rows:
+            parts.append(_section(f"Options of the solver `{name}`", "", rows))
+    for name in catalogue.BUILT_IN:
+        rows = [
+            f"| `{option}` | `{setting.default}` | {_cell(_meaning(setting))} |"
+            for option, setting in catalogue.entry(name).settings.items()
+        ]
+        if rows:
+            parts.append(_section(f"Options of the data set `{name}`", "", rows))
+    return "\n".join(parts)
+
+
+def _section(title: str, text: str, rows: list[str]) -> str:
+    lines = [f"## {title}", "", text, "", "| key | default | meaning |", "|---|---|---|", *rows, ""]
+    return "\n".join(lines).replace("\n\n\n", "\n\n")
+
+
+def _default_cell(model: type[BaseModel], name: str) -> str:
+    if model.model_fields[name].is_required():
+        return "required"
+    default = _default(model, name) if issubclass(model, Study | Config) else None
+    if default is None:
+        default = model.model_fields[name].default
+    if isinstance(default, BaseModel):
+        default = default.model_dump(mode="json")
+    return "" if default is None or default == {} else f"`{json.dumps(default)}`"
+
+
+def _meaning(setting: catalogue.Setting) -> str:
+    choices = f" ({', '.join(setting.choices)})" if setting.choices else ""
+    return setting.meaning + choices
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", r"\|")
+
+
+FILES = {
+    Path("config/config.yaml"): default_config,
+    Path("config/schema.json"): schema,
+    Path("docs/configure.md"): page,
+}
+"""What is generated, and by what."""
+
+
 def main() -> None:
-    """Write both files."""
-    for name, text in (("config.yaml", default_config()), ("schema.json", schema())):
-        with atomic_path(FOLDER / name) as part:
-            part.write_text(text)
+    """Write all of them."""
+    for path, make in FILES.items():
+        with atomic_path(path) as part:
+            part.write_text(make())
 
 
 if __name__ == "__main__":

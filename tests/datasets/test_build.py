@@ -177,7 +177,7 @@ def load_stars(entry: Entry, spec) -> Source:
 
 def test_a_set_of_another_package_is_prepared(monkeypatch, prepared) -> None:
     stars = Entry("stars", "Stars", f"{__name__}:load_stars", "the sky", 1.0, labels={"+1": "a"})
-    monkeypatch.setattr("gvibench.datasets.catalogue._BUILT_IN", {"stars": stars})
+    monkeypatch.setattr("gvibench.datasets.catalogue.BUILT_IN", {"stars": stars})
     assert prepared(dataset="stars").train_x.shape == (16, 20)
 
 

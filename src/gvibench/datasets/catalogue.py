@@ -19,6 +19,7 @@ from gvibench.errors import UserError
 from gvibench.spec import DataSpec, Option, parse, suggest
 
 __all__ = [
+    "BUILT_IN",
     "MNIST_IDX",
     "MNIST_LIBSVM",
     "Entry",
@@ -117,13 +118,13 @@ class Entry:
 
 def names() -> list[str]:
     """Return the names of all data sets, ours first, then those of other packages."""
-    return [*_BUILT_IN, *(name for name in sorted(_plugins()) if name not in _BUILT_IN)]
+    return [*BUILT_IN, *(name for name in sorted(_plugins()) if name not in BUILT_IN)]
 
 
 def entry(name: str) -> Entry:
     """Return the data set called `name`."""
-    if name in _BUILT_IN:
-        return _BUILT_IN[name]
+    if name in BUILT_IN:
+        return BUILT_IN[name]
     if name in _plugins():
         return _load_plugin(name)
     raise UserError(
@@ -551,4 +552,4 @@ _ENTRIES = (
     ),
 )
 
-_BUILT_IN = {known.name: known for known in _ENTRIES}
+BUILT_IN = {known.name: known for known in _ENTRIES}
