@@ -137,7 +137,7 @@ def page() -> str:
         rows = [
             f"| `{name}` | {_default_cell(model, name)} | {_cell(text)} |"
             for name, text in settings_help(model).items()
-            if model is Study or name not in Settings.model_fields
+            if model is Study or not (issubclass(model, Settings) and name in Settings.model_fields)
         ]
         parts.append(_section(model.__name__, (model.__doc__ or "").split("\n")[0], rows))
     for name in solvers.MODULES:
@@ -159,8 +159,8 @@ def page() -> str:
 
 
 def _section(title: str, text: str, rows: list[str]) -> str:
-    lines = [f"## {title}", "", text, "", "| key | default | meaning |", "|---|---|---|", *rows, ""]
-    return "\n".join(lines).replace("\n\n\n", "\n\n")
+    head = [f"## {title}", "", *([text, ""] if text else [])]
+    return "\n".join([*head, "| key | default | meaning |", "|---|---|---|", *rows, ""])
 
 
 def _default_cell(model: type[BaseModel], name: str) -> str:
