@@ -180,8 +180,8 @@ class Tuning(Frozen):
     seeds: Annotated[list[Seed], Field(min_length=1), AfterValidator(_distinct)] = [1000, 1001]
     """Seeds of the trials; none may be a seed of the study."""
     rows: Annotated[int, Field(ge=2)] | None = None
-    """Tune on so many training rows, drawn at random, of larger data sets; beta, step and initial
-    scale are carried over to all rows (default: all of them)."""
+    """Tune on so many training rows, drawn at random, of larger data sets, each counting for as
+    many as it stands for (default: all of them)."""
     prefer: Literal["safe", "quick"] = "safe"
     """Among steps that arrive: `quick` takes the one that does so first; `safe` one that arrives
     from more initial scales, unless it takes ten times as long."""

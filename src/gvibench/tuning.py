@@ -20,7 +20,6 @@ from gvibench.errors import UserError
 from gvibench.files import atomic_path
 from gvibench.optimum import find_optimum
 from gvibench.run import execute
-from gvibench.solvers import solver_class
 from gvibench.spec import ProblemSpec, RunSpec, parse
 from gvibench.traces import Trace, to_group, trace_from_group
 from gvibench.zarrzip import Group, open_zip, write_zip
@@ -105,12 +104,20 @@ def try_grid(
             "share_of_rows": share,
         }
     )
-    # The loss of a part of the rows is that share of the whole one: the prior's must be, too.
-    template = {**template, "beta": share * template["beta"]}
+    # The loss of a share of the rows is about that share of the whole one. With beta and gamma
+    # multiplied by it too, and steps divided by it, every solver takes the path that it would take
+    # on the whole problem with each of these rows counting for several.
+    scaled = {name: share * template[name] for name in ("beta", "gamma")}
     for i, step in enumerate(grid.steps):
         for j, scale in enumerate(grid.scales):
             for seed in settings["seeds"]:
-                values = {**template, "step": step, "init_scale": scale, "seed": seed}
+                values = {
+                    **template,
+                    **scaled,
+                    "step": step / share,
+                    "init_scale": scale,
+                    "seed": seed,
+                }
                 spec = parse(RunSpec, values, "tuning")
                 root.groups[f"step-{i}_scale-{j}_seed-{seed}"] = to_group(execute(spec, part))
     write_zip(out, root)
@@ -147,8 +154,8 @@ def read_round(path: Path) -> Round:
 
 def next_grid(path: Path, prefer: str) -> Grid:
     """Return the grid that follows the round in `path`."""
-    grid, _, traces = read_round(path)
-    best = best_point(points(traces), prefer)
+    grid, share, traces = read_round(path)
+    best = best_point(points(traces, share), prefer)
     if best is None:  # everything diverged: smaller steps from smaller scales
         return Grid(_around(grid.steps, grid.steps[0]), tuple(0.1 * scale for scale in grid.scales))
     return Grid(_around(grid.steps, best.step), _around(grid.scales, best.init_scale))
@@ -175,12 +182,12 @@ def _rounded(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def points(traces: Iterable[Trace]) -> list[Point]:
-    """Summarise trials over their seeds."""
+def points(traces: Iterable[Trace], share: float = 1.0) -> list[Point]:
+    """Summarise trials on a share of the rows over their seeds; steps are those for all rows."""
     by_pair: dict[tuple[float, float], list[Trace]] = {}
     for trace in traces:
-        spec = trace.spec
-        by_pair.setdefault((spec["step"], spec["init_scale"]), []).append(trace)
+        step, scale = _rounded(share * trace.spec["step"]), trace.spec["init_scale"]
+        by_pair.setdefault((step, scale), []).append(trace)
     finals = [trace.scalars["objective"][-1] for group in by_pair.values() for trace in group]
     finished = [value for value in finals if math.isfinite(value)]
     level = min(finished, default=math.inf)
@@ -230,22 +237,18 @@ def best_point(tried: Iterable[Point], prefer: str) -> Point | None:
     return min(candidates, key=lambda point: (-arrivals[point.step], point.effort, point.step))
 
 
-def choose(rounds: Sequence[Path], out: Path, solver: str, prefer: str, who: str) -> Choice:
-    """Choose the best point of all rounds and write it, with all points tried, as JSON.
-
-    The posterior of all rows is narrower than that of a part of them by the root of the share, and
-    a gradient is larger by the share itself: scale and step are carried over accordingly.
-    """
+def choose(rounds: Sequence[Path], out: Path, prefer: str, who: str) -> Choice:
+    """Choose the best point of all rounds and write it, with all points tried, as JSON."""
     read = [read_round(path) for path in rounds]
     traces = [trace for one in read for trace in one.traces]
     share = read[0].share
-    tried = points(traces)
+    tried = points(traces, share)
     best = best_point(tried, prefer)
     if best is None or best.objective is None:
         raise UserError(f"{who}: every step tried diverged: let tuning.steps start lower")
     choice = Choice(
-        step=_rounded(best.step * (1.0 if solver_class(solver).natural else share)),
-        init_scale=_rounded(best.init_scale * math.sqrt(share)),
+        step=best.step,
+        init_scale=best.init_scale,
         objective=best.objective,
         trials=len(traces),
         diverged=sum(map(_diverged, traces)),

@@ -154,9 +154,8 @@ def _choose(options: argparse.Namespace) -> None:
     from gvibench.tuning import choose
 
     job = _job(options)
-    solver = job["spec"]["solver"]
-    who = f"tuning of {solver} on {job['spec']['data']['dataset']}"
-    choice = choose(options.rounds, options.out, solver, job["tuning"]["prefer"], who)
+    who = f"tuning of {job['spec']['solver']} on {job['spec']['data']['dataset']}"
+    choice = choose(options.rounds, options.out, job["tuning"]["prefer"], who)
     print(f"{who}: {choice}")
 
 

@@ -41,8 +41,6 @@ class Solver(Frozen):
     reference: ClassVar[str]
     curvature: ClassVar[Curvature] = "hessian"
     """How this solver wants the model's curvature."""
-    natural: ClassVar[bool] = False
-    """Whether a step has no unit: on twice as many rows the same one does, not half of it."""
 
     @property
     def rotation_invariant(self) -> bool:

@@ -36,7 +36,6 @@ class NgFlow(Solver):
 
     id: ClassVar[str] = "ng-flow"
     title: ClassVar[str] = "NG-Flow"
-    natural: ClassVar[bool] = True
     reference: ClassVar[str] = (
         "Kumar, Möllenhoff, Khan and Lucchi, Optimization guarantees for square-root "
         "natural-gradient variational inference, TMLR 2025"

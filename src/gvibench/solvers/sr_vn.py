@@ -26,7 +26,6 @@ class SrVn(Solver):
 
     id: ClassVar[str] = "sr-vn"
     title: ClassVar[str] = "SR-VN"
-    natural: ClassVar[bool] = True
     reference: ClassVar[str] = (
         "Kumar, Möllenhoff, Khan and Lucchi, Optimization guarantees for square-root "
         "natural-gradient variational inference, TMLR 2025"

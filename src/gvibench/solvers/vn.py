@@ -27,7 +27,6 @@ class Vn(Solver):
 
     id: ClassVar[str] = "vn"
     title: ClassVar[str] = "VN"
-    natural: ClassVar[bool] = True
     reference: ClassVar[str] = "Khan and Rue, The Bayesian learning rule, JMLR 2023"
 
     def init(self, model: Model, mean: Array, scale: float) -> State:
