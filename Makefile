@@ -52,8 +52,8 @@ lint: $(VENV)/.dev  ## formatting, style and types
 	mypy
 	snakefmt --check Snakefile rules
 
-bench: $(VENV)/.dev  ## measure speed, as ratios in one process
-	python benchmarks/iterations.py
+bench: $(VENV)/.dev  ## measure speed, memory and overhead; writes docs/performance.md (minutes)
+	python benchmarks/bench.py
 
 clean:  ## remove the environment and everything a study made
 	rm -rf $(VENV) .snakemake results/*/

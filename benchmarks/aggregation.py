@@ -1,4 +1,4 @@
-"""Time and memory of aggregating many traces, beside plain zarr and xarray on the same files.
+"""Time of aggregating many traces, beside plain zarr and xarray on the same files.
 
 python benchmarks/aggregation.py [TRACES] [POINTS]
 """
@@ -8,16 +8,20 @@ import resource
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
 import zarr
+from measure import table
 from zarr.storage import ZipStore
 
 from gvibench.aggregate import aggregate
 from gvibench.spec import DataSpec, RunSpec
 from gvibench.traces import SCALARS, Trace, write_trace
+
+COUNT, POINTS = 500, 2000
 
 
 def make(folder: Path, count: int, points: int) -> Path:
@@ -69,12 +73,6 @@ def make(folder: Path, count: int, points: int) -> Path:
     return manifest
 
 
-def seconds(function) -> float:
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
-
-
 def read_with_zarr(path: Path) -> None:
     with ZipStore(path, mode="r") as store:
         group = zarr.open_group(store, mode="r")
@@ -82,29 +80,36 @@ def read_with_zarr(path: Path) -> None:
             group[name][:]
 
 
-def main(count: int = 5000, points: int = 2000) -> None:
+def read_with_xarray(path: Path) -> None:
+    with xr.open_zarr(f"zip::{path}", consolidated=False) as dataset:
+        dataset[list(SCALARS)[:8]].load()
+
+
+def seconds(function: Callable[[], object]) -> float:
+    started = time.perf_counter()  # aggregation has threads and processes of its own
+    function()
+    return time.perf_counter() - started
+
+
+def measure(count: int = COUNT, points: int = POINTS) -> dict[str, float]:
+    """Return seconds per trace, ours and those of other readers."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         manifest = make(folder, count, points)
-        ours = seconds(lambda: aggregate(manifest, folder / "out.zarr.zip"))
-        sample = [folder / f"{k}.zarr.zip" for k in range(min(100, count))]
-        plain = seconds(lambda: [read_with_zarr(path) for path in sample]) / len(sample)
+        ours = seconds(lambda: aggregate(manifest, folder / "out.zarr.zip")) / count
+        sample = [folder / f"{k}.zarr.zip" for k in range(min(50, count))]
+        by_zarr = seconds(lambda: [read_with_zarr(path) for path in sample]) / len(sample)
+        by_xarray = seconds(lambda: [read_with_xarray(path) for path in sample]) / len(sample)
+    return {"gvibench aggregates": ours, "zarr reads": by_zarr, "xarray reads": by_xarray}
 
-        def read_with_xarray() -> None:
-            for path in sample:
-                with xr.open_zarr(f"zip::{path}", consolidated=False) as dataset:
-                    dataset[list(SCALARS)[:8]].load()
 
-        theirs = seconds(read_with_xarray) / len(sample)
-        size = (folder / "out.zarr.zip").stat().st_size / 1e6
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    print(f"{count} traces of {points} points: {ours:.1f} s, {1e3 * ours / count:.2f} ms a trace")
-    print(f"peak memory: {own:.0f} MB here, {children:.0f} MB in the largest worker")
-    print(
-        f"output {size:.0f} MB; zarr reads {1e3 * plain:.1f} ms a trace, xarray {1e3 * theirs:.1f}"
-    )
+def as_table(found: dict[str, float]) -> str:
+    lines = [[f"{who} a trace", f"{1e3 * value:.2f}"] for who, value in found.items()]
+    return table(["what", "ms"], lines)
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    print(as_table(measure(*map(int, sys.argv[1:]))))
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(f"peak memory: {own:.0f} MB here, {children:.0f} MB in the largest worker")

@@ -1,53 +1,63 @@
-"""Time per iteration, one thread, one process, interleaved: ours, the floor, and plain NumPy.
+"""Time per iteration: ours, what cannot be skipped, and the straightforward way.
 
     python benchmarks/iterations.py [DATASET ...]
 
-The floor is the BLAS and LAPACK calls that no correct implementation can skip, on arrays of the
-same size: TRMM for the variances, SYRK for the curvature, two GEMV, and POTRF for vn. To it belong
+The floor is the BLAS and LAPACK calls that no correct implementation can skip, on the run's own
+rows: TRMM for the variances, SYRK for the curvature, two GEMV, and POTRF for vn. The yardstick adds
 the compiled `exact` pass and one read and one write of X. LIBSVM sets are fetched on first use
-(GVIBENCH_DATA names a local mirror).
+(GVIBENCH_DATA names a local mirror); Gaussian rows of its size replace one that cannot be had.
 """
 
+import importlib.util
 import sys
-import time
-from statistics import median
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import numpy as np
 import plain_numpy
+from measure import build, interleaved, real_rows, synthetic_rows, table
 from scipy.linalg import blas, lapack
 from threadpoolctl import threadpool_limits
 
 from gvibench import backend as backends
-from gvibench import expectations, models, solvers
-from gvibench.datasets import prepared_path
-from gvibench.datasets.catalogue import complete, find
-from gvibench.datasets.prepared import read_prepared
+from gvibench import expectations, solvers
 from gvibench.models import Rows
 from gvibench.presets import PAPER_STEPS
-from gvibench.run import initial_mean
-from gvibench.spec import DataSpec, RunSpec
 
-SOLVERS = {
-    "sr-vn": (plain_numpy.sr_vn, lambda c: c @ c.T),
-    "vn": (plain_numpy.vn, np.linalg.inv),
-    "bw-gd": (plain_numpy.bw_gd, lambda v: v),
+SIZES = {
+    "diabetes_scale": (614, 8),
+    "mushrooms": (6499, 112),
+    "phishing": (8844, 68),
+    "covtype": (500_000, 54),
+    "mnist": (60_000, 784),
 }
-DATASETS = ("diabetes_scale", "mushrooms", "phishing", "covtype", "mnist")
+BETA = 1.0
+LARGE = 1e7
+"""From so many n d^2 on the ratio to the yardstick is held to its limit."""
+LIMITS = {"vn": 1.3, "sr-vn": 1.3, "bw-gd": 1.5}
+SMALL_LIMIT = 0.1
+"""Of the time of plain NumPy, for sr-vn where Python would be the slowest part."""
+SECONDS = 4.0
+"""How long the contestants take turns on one problem, three rounds at least."""
+
+COVARIANCE = {"sr-vn": lambda c: c @ c.T, "vn": np.linalg.inv, "bw-gd": lambda v: v}
+"""The covariance from what the plain iterations hold of it."""
 
 
 class Floor:
     """The calls that cannot be skipped, on the run's own rows."""
 
     def __init__(self, rows: np.ndarray, solver: str) -> None:
-        d = rows.shape[1]
+        n, d = rows.shape
         self.rows, self.solver = rows, solver
-        self.copy = np.empty_like(rows)
-        self.lower = np.eye(d) + 0.01 * np.tri(d)
+        self.copy = rows.copy()
+        self.lower = np.eye(d) + 0.01 / d * np.tri(d)
         self.gram = np.zeros((d, d))
-        self.mean, self.weights = np.ones(d), np.full(len(rows), 0.1)
+        self.mean, self.weights = np.ones(d), np.full(n, 0.1)
         self.spd = self.lower @ self.lower.T + np.eye(d)
-        self.mu, self.s2 = rows @ self.mean, np.ones(len(rows))
-        self.out = np.empty((3, len(rows)))
+        self.mu, self.s2 = rows @ (self.mean / d), np.ones(n)
+        self.out = np.empty((3, n))
         self.exact = expectations.build("exact")
 
     def blas(self) -> None:
@@ -62,81 +72,141 @@ class Floor:
         self.exact.evaluate(self.mu, self.s2, *self.out)
 
 
-def timed(function) -> float:
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
+class Result(NamedTuple):
+    """Seconds of one iteration of one solver on one problem."""
+
+    label: str
+    n: int
+    d: int
+    solver: str
+    ours: float
+    floor: float
+    yardstick: float
+    numpy: float
+    torch: float | None
 
 
-def compare(dataset: str, solver_id: str, expectation: str) -> dict[str, float]:
-    """Return median seconds, after checking that ours and plain NumPy's iterates agree."""
-    data = complete(DataSpec(dataset=dataset))
-    prepared = read_prepared(prepared_path(data))
-    spec = RunSpec(
-        data=data,
-        beta=find(data).beta,
-        solver=solver_id,
-        step=PAPER_STEPS[dataset][solver_id],
-        expectation=expectation,
-    )
-    train = Rows(prepared.train_x, prepared.train_y)
-    model = models.build(
-        spec, backends.select("cpu"), train, train._replace(x=train.x[:1], y=train.y[:1])
-    )
-    solver = solvers.configure(solver_id, {})
-    mean = initial_mean(spec, model.d)
-    state = [solver.init(model, mean, 1.0)]
-    plain_step, to_covariance = SOLVERS[solver_id]
+def plain_steps(
+    code: ModuleType, solver: str, rows: Rows, mean: np.ndarray, rho: float
+) -> tuple[Callable[[], None], list[Any]]:
+    """Return the straightforward iteration by NumPy or PyTorch, and where its iterate is."""
     pieces = expectations.build("piecewise").pieces
-    plain = [mean, np.eye(model.d), 0.0]
-    floor = Floor(model.train.x, solver_id)
-    signed = -train.y[:, None] * train.x
+    signed = -rows.y[:, None] * rows.x
+    iterate = [mean, np.eye(len(mean))]
+    if code is plain_numpy:
 
-    def expect(mu, s2):
-        return plain_numpy.expect_pieces(mu, s2, pieces)
+        def expect(mu, s2):
+            return plain_numpy.expect_pieces(mu, s2, pieces)
 
-    def step_ours() -> None:
-        state[0] = solver.step(state[0], model, spec.step)
+    else:
+        expect = code.Pieces(pieces)
+        signed, *iterate = map(code.to_torch, (signed, *iterate))
+    step = getattr(code, solver.replace("-", "_"))
 
-    def step_plain() -> None:
-        plain[:] = plain_step(signed, *plain[:2], spec.step, spec.beta, expect)
+    def take() -> None:
+        iterate[:] = step(signed, *iterate, rho, BETA, expect)[:2]
 
-    work = model.n * model.d**2
-    rounds = 100 if work < 1e6 else 30 if work < 1e9 else 3
-    times: dict[str, list[float]] = {"ours": [], "plain": [], "floor": [], "rest": []}
-    for _ in range(rounds):
-        times["ours"].append(timed(step_ours))
-        times["floor"].append(timed(floor.blas))
-        times["rest"].append(timed(floor.rest))
-        times["plain"].append(timed(step_plain))
-    if expectation == "piecewise":
-        lower = state[0].factor.covariance_lower()
-        np.testing.assert_allclose(state[0].mean, plain[0], rtol=1e-6, atol=1e-8)
-        np.testing.assert_allclose(lower @ lower.T, to_covariance(plain[1]), rtol=1e-5, atol=1e-8)
-    return {name: median(values) for name, values in times.items()}
+    return take, iterate
 
 
-def main(datasets: list[str]) -> None:
-    print("ms per iteration, one thread; plain NumPy uses 20 quadratic pieces throughout")
-    print(
-        f"{'data set':16}{'solver':7}{'expectation':12}{'ours':>10}{'floor':>10}{'plain':>10}"
-        f"{'ours/floor':>12}{'ours/(floor+)':>15}{'ours/plain':>12}"
+def our_steps(
+    expectation: str, solver_id: str, rows: Rows, mean: np.ndarray, rho: float
+) -> tuple[Callable[[], None], list[Any]]:
+    model, solver = build(rows, solver_id, BETA, expectation), solvers.configure(solver_id, {})
+    state = [solver.init(model, mean, 1.0)]
+
+    def take() -> None:
+        state[0] = solver.step(state[0], model, rho)
+
+    return take, state
+
+
+def peers() -> dict[str, ModuleType]:
+    """Return the straightforward implementations that can run here."""
+    found = {"numpy": plain_numpy}
+    if importlib.util.find_spec("torch") is not None:
+        import plain_torch
+
+        found["torch"] = plain_torch
+    return found
+
+
+def compare(dataset: str, solver: str) -> Result:
+    """Time one iteration, after checking that all contestants make the same one."""
+    rows = real_rows(dataset)
+    label = dataset if rows is not None else f"synthetic ({dataset})"
+    rows = rows or synthetic_rows(*SIZES[dataset])
+    (n, d), rho = rows.x.shape, PAPER_STEPS[dataset][solver]
+    mean = 0.1 * np.random.default_rng(0).standard_normal(d)
+    plain = {name: plain_steps(code, solver, rows, mean, rho) for name, code in peers().items()}
+
+    take, state = our_steps("piecewise", solver, rows, mean, rho)
+    take()
+    lower = state[0].factor.covariance_lower()
+    for take_plain, iterate in plain.values():
+        take_plain()
+        covariance = COVARIANCE[solver](np.asarray(iterate[1]))
+        np.testing.assert_allclose(np.asarray(iterate[0]), state[0].mean, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(covariance, lower @ lower.T, rtol=1e-5, atol=1e-8)
+    del take, state
+
+    take, state = our_steps("exact", solver, rows, mean, rho)
+    floor = Floor(rows.x, solver)
+    contestants = {"ours": take, "floor": floor.blas, "rest": floor.rest}
+    contestants |= {name: take_plain for name, (take_plain, _) in plain.items()}
+    found = interleaved(contestants, SECONDS)
+    assert np.isfinite(state[0].oracle.value)  # steps of a run that has diverged do not count
+    return Result(
+        label,
+        n,
+        d,
+        solver,
+        found["ours"],
+        found["floor"],
+        found["floor"] + found["rest"],
+        found["numpy"],
+        found.get("torch"),
     )
-    backends.select("cpu")  # loads the BLAS that is to be limited
-    with threadpool_limits(1):
-        for dataset in datasets or DATASETS:
-            for solver in SOLVERS:
-                for expectation in ("exact", "piecewise"):
-                    found = compare(dataset, solver, expectation)
-                    ours, floor, plain = found["ours"], found["floor"], found["plain"]
-                    print(
-                        f"{dataset:16}{solver:7}{expectation:12}"
-                        f"{1e3 * ours:10.3f}{1e3 * floor:10.3f}{1e3 * plain:10.3f}"
-                        f"{ours / floor:12.2f}{ours / (floor + found['rest']):15.2f}"
-                        f"{ours / plain:12.3f}",
-                        flush=True,
-                    )
+
+
+def as_table(results: list[Result]) -> str:
+    head = ["data set", "n x d", "solver", "ours, ms", "floor, ms", "yardstick, ms"]
+    head += ["ours / floor", "ours / yardstick", "required", "ours / NumPy", "ours / PyTorch"]
+    lines = []
+    for r in results:
+        milliseconds = (f"{1e3 * seconds:.3g}" for seconds in (r.ours, r.floor, r.yardstick))
+        required = f"{LIMITS[r.solver]:g}" if r.n * r.d**2 >= LARGE else "-"
+        ratios = (f"{r.ours / seconds:.2f}" for seconds in (r.floor, r.yardstick))
+        numpy = f"{r.ours / r.numpy:.3f}"
+        torch = "-" if r.torch is None else f"{r.ours / r.torch:.3f}"
+        size = f"{r.n:,} x {r.d}"
+        lines.append([r.label, size, r.solver, *milliseconds, *ratios, required, numpy, torch])
+    return table(head, lines)
+
+
+def missed(results: list[Result]) -> list[str]:
+    """Return what is slower than required, as sentences."""
+    sentences = [
+        f"{r.solver} on {r.label} takes {r.ours / r.yardstick:.2f} x the yardstick, "
+        f"not {LIMITS[r.solver]:g} x."
+        for r in results
+        if r.n * r.d**2 >= LARGE and r.ours > LIMITS[r.solver] * r.yardstick
+    ]
+    sentences += [
+        f"{r.solver} on {r.label} takes {r.ours / r.numpy:.3f} x the time of plain NumPy, "
+        f"not {SMALL_LIMIT:g} x."
+        for r in results
+        if r.solver == "sr-vn" and r.n < 1000 and r.d < 20 and r.ours > SMALL_LIMIT * r.numpy
+    ]
+    return sentences
+
+
+def measure(datasets: list[str]) -> list[Result]:
+    return [compare(dataset, solver) for dataset in datasets for solver in LIMITS]
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    backends.select("cpu")  # loads the BLAS that is to be limited
+    with threadpool_limits(1):
+        found = measure(sys.argv[1:] or list(SIZES))
+    print(as_table(found), *missed(found), sep="\n")

@@ -1,0 +1,89 @@
+"""What all benchmarks share: a clock, problems of any size, and tables."""
+
+import functools
+import time
+from collections.abc import Callable, Sequence
+from statistics import median
+
+import numpy as np
+
+from gvibench import backend as backends
+from gvibench import models
+from gvibench.datasets import prepared_path
+from gvibench.datasets.catalogue import complete
+from gvibench.datasets.prepared import read_prepared
+from gvibench.errors import UserError
+from gvibench.models import Model, Rows
+from gvibench.spec import DataSpec, RunSpec
+
+__all__ = ["build", "interleaved", "real_rows", "synthetic_rows", "table", "timed"]
+
+TURN = 2e-3
+
+
+def timed(function: Callable[[], object]) -> float:
+    """Return the seconds that a call keeps this thread busy.
+
+    Everything measured here is bound by one processor and runs in one thread, so these are the
+    seconds of a quiet machine; on a busy one they leave out the time of others.
+    """
+    start = time.thread_time()
+    function()
+    return time.thread_time() - start
+
+
+def interleaved(
+    functions: dict[str, Callable[[], object]], seconds: float, least: int = 3, most: int = 100
+) -> dict[str, float]:
+    """Return the median times of functions that take turns, for about so many seconds.
+
+    A turn lasts `TURN` seconds or one call. Runs take thousands of steps in a row: they do not find
+    their code and data thrown out of the caches by somebody else before every single one.
+    """
+    repeats = {name: max(1, round(TURN / timed(call))) for name, call in functions.items()}
+    times: dict[str, list[float]] = {name: [] for name in functions}
+    started = time.monotonic()
+    for turn in range(most):
+        if turn >= least and time.monotonic() - started > seconds:
+            break
+        for name, function in functions.items():
+            count = repeats[name]
+            times[name].append(timed(lambda f=function, n=count: [f() for _ in range(n)]) / count)
+    return {name: median(values) for name, values in times.items()}
+
+
+@functools.lru_cache(maxsize=1)
+def real_rows(dataset: str) -> Rows | None:
+    """Return the training rows of a data set, or nothing if it cannot be had here."""
+    try:
+        prepared = read_prepared(prepared_path(complete(DataSpec(dataset=dataset))))
+    except UserError:
+        return None
+    return Rows(prepared.train_x, prepared.train_y)
+
+
+def synthetic_rows(n: int, d: int) -> Rows:
+    """Return Gaussian rows of length about one, and their labels."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((n, d))
+    x /= np.sqrt(d)
+    return Rows(x, np.where(x @ rng.standard_normal(d) > 0, 1.0, -1.0))
+
+
+def build(rows: Rows, solver: str, beta: float = 1.0, expectation: str = "exact") -> Model:
+    """Return a logistic model of the rows."""
+    spec = RunSpec(
+        data=DataSpec(dataset="synthetic"),
+        beta=beta,
+        solver=solver,
+        step=1.0,
+        expectation=expectation,
+    )
+    return models.build(spec, backends.select("cpu"), rows, Rows(rows.x[:1], rows.y[:1]))
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown; what looks like a number is set to the right."""
+    right = [all(row[k][:1].isdigit() or row[k] == "-" for row in rows) for k in range(len(head))]
+    lines = [head, ["---:" if is_number else "---" for is_number in right], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
