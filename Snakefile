@@ -29,3 +29,4 @@ rule all:
         [job.path for job in PLAN.runs.values()],
         expand("{results}/{study}/aggregate.zarr.zip", results=RESULTS, study=STUDIES),
         expand("{results}/{study}/summary.md", results=RESULTS, study=STUDIES),
+        expand("{results}/{study}/report/index.html", results=RESULTS, study=STUDIES),

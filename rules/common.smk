@@ -95,13 +95,9 @@ def table_files(study):
     ]
 
 
-def figure_files(study):
+def figure_files(study, ends=("pdf", "svg", "png")):
     names = PLAN.config.studies[study].figures
-    return [
-        f"{RESULTS}/{study}/figures/{name}.{end}"
-        for name in names
-        for end in ("pdf", "svg", "png")
-    ]
+    return [f"{RESULTS}/{study}/figures/{name}.{end}" for name in names for end in ends]
 
 
 def manifest(study):

@@ -1,4 +1,4 @@
-# The page to read first.
+# What to read first: a summary as text, and the report page, one file that opens from disk.
 
 
 rule write_summary:
@@ -22,3 +22,28 @@ rule write_summary:
     shell:
         "python -m gvibench.worker summary --job {params.job:q} --aggregate {input.aggregate:q}"
         " --out {output:q} > {log:q} 2>&1"
+
+
+rule write_page:
+    input:
+        aggregate=f"{RESULTS}/{{study}}/aggregate.zarr.zip",
+        figures=lambda wildcards: figure_files(wildcards.study, ("svg", "png")),
+    output:
+        report(
+            f"{RESULTS}/{{study}}/report/index.html",
+            caption="captions/page.rst",
+            category="Report page",
+            labels={"study": "{study}"},
+        ),
+    log:
+        f"{RESULTS}/{{study}}/logs/page.log",
+    conda:
+        "../envs/gvibench.yaml"
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    params:
+        job=lambda wildcards: PLAN.page_text(wildcards.study),
+    shell:
+        "python -m gvibench.worker page --job {params.job:q} --aggregate {input.aggregate:q}"
+        " --figures {input.figures:q} --out {output:q} > {log:q} 2>&1"

@@ -33,7 +33,10 @@ __all__ = [
     "gap",
     "iterations_to",
     "open_aggregate",
+    "reference",
     "seconds_to",
+    "seeds_over",
+    "seeds_over_iterations",
     "solver_title",
     "unique",
 ]
@@ -249,12 +252,12 @@ def gap(dataset: xr.Dataset, metric: str) -> xr.DataArray:
     below its reference by rounding only is zero. The optimum of the objective is no minimum of
     `train_elbo_paper`, whose gap may be negative.
     """
-    reference = _reference(dataset, metric)[:, np.newaxis]
-    values = np.asarray(_measured(dataset, metric) - reference)
+    best = reference(dataset, metric)[:, np.newaxis]
+    values = np.asarray(_measured(dataset, metric) - best)
     if metric in HIGHER_IS_BETTER:
         values = -values
     values[~completed(dataset)] = np.nan
-    values[(values < 0) & (values >= -ROUNDING * (1 + np.abs(reference)))] = 0.0
+    values[(values < 0) & (values >= -ROUNDING * (1 + np.abs(best)))] = 0.0
     if metric in LOWEST_AT_OPTIMUM and (values < 0).any():
         count = int((values < 0).any(axis=1).sum())
         warnings.warn(
@@ -286,7 +289,7 @@ def _has_exact(dataset: xr.Dataset) -> NDArray[np.bool_]:
     return np.asarray(np.isfinite(dataset[EXACT].values).any(axis=1))
 
 
-def _reference(dataset: xr.Dataset, metric: str) -> Floats:
+def reference(dataset: xr.Dataset, metric: str) -> Floats:
     """Return what each run's gap is measured from."""
     if metric not in BOUNDED or dataset.attrs["gap"] != "optimum":
         return _best_seen(dataset, metric)
@@ -414,14 +417,21 @@ class Band:
 
 
 def band_over_iterations(values: xr.DataArray, configuration: Configuration) -> Band:
-    """Return the band over the seeds of a configuration that did not diverge.
+    """Return the band over the seeds of a configuration that did not diverge."""
+    return _band(*seeds_over_iterations(values, configuration))
+
+
+def seeds_over_iterations(
+    values: xr.DataArray, configuration: Configuration
+) -> tuple[Floats, Floats]:
+    """Return the recorded iterations and a row of values for every seed that did not diverge.
 
     A run that stopped before the others stays where it stopped.
     """
     rows = values.values[configuration.completed]
     recorded = ~np.isnan(rows).all(axis=0)
     at = np.asarray(values["iteration"].values, dtype=float)[recorded]
-    return _band(at, _carry_forward(rows[:, recorded]))
+    return at, _carry_forward(rows[:, recorded])
 
 
 def bands_over_seconds(
@@ -435,19 +445,27 @@ def bands_over_seconds(
 def band_over_seconds(
     values: xr.DataArray, seconds: Floats, configuration: Configuration, points: int = 200
 ) -> Band:
-    """Return the band at common times, up to the time at which the first seed stopped.
+    """Return the band at common times, up to the time at which the first seed stopped."""
+    return _band(*seeds_over(seconds, values, configuration, points))
 
+
+def seeds_over(
+    clock: Floats, values: xr.DataArray, configuration: Configuration, points: int = 200
+) -> tuple[Floats, Floats]:
+    """Return common times, up to that at which the first seed stopped, and a row for every seed.
+
+    The clock (run, iteration) counts what each run has spent: seconds, or passes over the data.
     Between two records a run has the value of the earlier one. The band begins at the first step
     of the fastest seed, twice: with the values of the start, which a logarithmic axis has no
     other place for, and with those after the step.
     """
     curves = []
     for run in configuration.completed:
-        known = ~np.isnan(values.values[run])
-        curves.append((seconds[run, known], values.values[run, known]))
+        known = ~np.isnan(values.values[run]) & ~np.isnan(clock[run])
+        curves.append((clock[run, known], values.values[run, known]))
     curves = [(times, found) for times, found in curves if len(times) > 1]
     if not curves:
-        return _band(np.empty(0), np.empty((1, 0)))
+        return np.empty(0), np.empty((1, 0))
     start = min(times[1] for times, _ in curves)
     stop = min(times[-1] for times, _ in curves)
     grid = np.geomspace(start, stop, points) if start > 0 else np.array([stop])
@@ -456,7 +474,7 @@ def band_over_seconds(
         np.append(found[0], found[np.searchsorted(times, grid, side="right") - 1])
         for times, found in curves
     ]
-    return _band(np.append(grid[0], grid), np.array(rows))
+    return np.append(grid[0], grid), np.array(rows)
 
 
 def _band(at: Floats, rows: Floats) -> Band:

@@ -103,6 +103,12 @@ def _parser() -> argparse.ArgumentParser:
     status.set_defaults(command=_status)
     status.add_argument("config", type=Path, nargs="?", default=Path("config/config.yaml"))
 
+    compare = commands.add_parser("compare", help="make one report page for two studies")
+    compare.set_defaults(command=_compare)
+    for name in ("A", "B"):
+        compare.add_argument(name, type=Path, help="results/<study>, or its aggregate.zarr.zip")
+    compare.add_argument("--out", type=Path, default=Path("comparison.html"), help="page to write")
+
     repair = commands.add_parser("repair", help="remove damaged or outdated files of a study")
     repair.set_defaults(command=_repair)
     repair.add_argument("config", type=Path, nargs="?", default=Path("config/config.yaml"))
@@ -342,6 +348,15 @@ def _status(options: argparse.Namespace) -> None:
     from gvibench.status import report
 
     print(report(_planned(options)))
+
+
+def _compare(options: argparse.Namespace) -> None:
+    from gvibench.files import check_writable
+    from gvibench.report.page import write_comparison
+
+    check_writable(options.out)
+    write_comparison(options.A, options.B, options.out)
+    print(options.out)
 
 
 def _repair(options: argparse.Namespace) -> None:

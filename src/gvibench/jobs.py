@@ -15,6 +15,7 @@ from gvibench import figures, tables
 from gvibench.datasets.catalogue import find
 from gvibench.optimum import optimum_code_hash
 from gvibench.provenance import code_hash
+from gvibench.report.page import page_code_hash
 from gvibench.run import run_code_hash
 from gvibench.spec import DataSpec, ProblemSpec, RunSpec, hash_text, hash_values
 from gvibench.study import Config
@@ -215,6 +216,16 @@ class Plan:
         settings = self.config.studies[study]
         return _text(
             code_hash=code_hash(["gvibench.report"]),
+            study=study,
+            tables=settings.tables,
+            figures=settings.figures,
+        )
+
+    def page_text(self, study: str) -> str:
+        """Return the text that defines a study's report page."""
+        settings = self.config.studies[study]
+        return _text(
+            code_hash=page_code_hash(settings.tables),
             study=study,
             tables=settings.tables,
             figures=settings.figures,

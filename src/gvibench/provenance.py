@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-__all__ = ["code_hash", "machine", "versions"]
+__all__ = ["code_hash", "files_hash", "machine", "versions"]
 
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 PACKAGES = ("gvibench", "numpy", "scipy", "numba", "cupy-cuda13x")
@@ -44,6 +44,14 @@ def code_hash(modules: Iterable[str], unused: Iterable[str] = ()) -> str:
     whole = hashlib.sha256()
     for name in sorted(seen):
         whole.update(f"{name} {_digest_module(name)[0]}\n".encode())
+    return whole.hexdigest()[:16]
+
+
+def files_hash(paths: Iterable[Path]) -> str:
+    """Return the hash of files that belong to the code without being Python."""
+    whole = hashlib.sha256()
+    for path in sorted(paths):
+        whole.update(f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
     return whole.hexdigest()[:16]
 
 

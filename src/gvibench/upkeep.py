@@ -111,7 +111,7 @@ def estimate_cost(plan: Plan) -> Cost:
     seconds += len(plan.data) * STAGE_SECONDS["prepare"]
     seconds += (len(plan.optima) + 5 * len(plan.betas)) * STAGE_SECONDS["optimum"]
     for study in plan.config.studies.values():
-        outputs = len(study.figures) + len(study.tables) + 1
+        outputs = len(study.figures) + len(study.tables) + 2  # and the summary and the page
         jobs["tables, figures, reports"] += outputs + 1
         seconds += STAGE_SECONDS["aggregate"] + outputs * STAGE_SECONDS["output"]
     return Cost(jobs, seconds + JOB_SECONDS * jobs.total(), peak, disk / 1e6)

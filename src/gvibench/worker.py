@@ -40,11 +40,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("table", _table, "aggregate", "out"),
         ("figure", _figure, "aggregate", "out"),
         ("summary", _summary, "aggregate", "out"),
+        ("page", _page, "aggregate", "out"),
     ):
         added = stage(name, command, *files)
         added.add_argument("--job", metavar="JSON", required=True)
         if name in {"run", "optimum", "tune"}:
             added.add_argument("--choices", type=Path, nargs="*", default=[])
+        if name == "page":
+            added.add_argument("--figures", type=Path, nargs="*", default=[])
         if name == "tune":
             added.add_argument("--previous", type=Path, nargs="?")
         if name == "choose":
@@ -181,6 +184,12 @@ def _summary(options: argparse.Namespace) -> None:
     from gvibench.report import write_summary
 
     write_summary(_job(options), options.aggregate, options.out)
+
+
+def _page(options: argparse.Namespace) -> None:
+    from gvibench.report.page import write_page
+
+    write_page(_job(options), options.aggregate, options.figures, options.out)
 
 
 if __name__ == "__main__":

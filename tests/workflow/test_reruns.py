@@ -46,7 +46,8 @@ AGGREGATE = {"results/s/aggregate.zarr.zip"}
 TABLES = {f"results/s/tables/performance.{end}" for end in ("csv", "md", "tex")}
 FIGURES = {f"results/s/figures/gap.{end}" for end in ("pdf", "svg", "png", "json")}
 SUMMARY = {"results/s/summary.md"}
-DOWNSTREAM = AGGREGATE | TABLES | FIGURES | SUMMARY
+PAGE = {"results/s/report/index.html"}
+DOWNSTREAM = AGGREGATE | TABLES | FIGURES | SUMMARY | PAGE
 
 
 def runs(plan, **wanted):
@@ -161,7 +162,7 @@ def test_more_iterations(project, scratch):
 
 def test_figure_style(project):
     project.configure(STUDY, style={"font_size": 9.0})
-    assert project.executed() == FIGURES | SUMMARY
+    assert project.executed() == FIGURES | SUMMARY | PAGE
 
 
 def test_trace_deleted(project, finished):
@@ -207,7 +208,7 @@ SOURCES = {
     "one solver": ("solvers/vn.py", lambda plan: runs(plan, solver="vn"), True),
     "the loop": ("run.py", lambda plan: set(plan.runs), True),
     "a core module": ("models/base.py", lambda plan: {*plan.runs, *plan.optima}, True),
-    "a figure": ("figures/gap.py", lambda plan: FIGURES | SUMMARY, False),
+    "a figure": ("figures/gap.py", lambda plan: FIGURES | SUMMARY | PAGE, False),
     "the command line": ("summary.py", lambda plan: set(), False),
 }
 
@@ -223,6 +224,13 @@ def test_source_edited(project, finished, what):
     made = project.executed()
     assert made == expected(project.plan()) | (DOWNSTREAM if is_upstream else set())
     assert project.numbers() == finished.numbers()
+
+
+@pytest.mark.parametrize("name", ["page.js", "page.css", "page.html"])
+def test_page_edited(project, name):
+    path = project.folder / "src/gvibench/report/page/assets" / name
+    path.write_text(path.read_text() + "\n")
+    assert project.executed() == PAGE
 
 
 def test_killed(finished, tmp_path):

@@ -26,11 +26,14 @@ def test_smoke_config_from_start_to_report(tmp_path):
     project = Project.create(tmp_path / "project", STUDY)
     project.write_config((ROOT / "config/smoke.yaml").read_text())
     project.snakemake()
-    for name in ("summary.md", "tables/performance.tex", "figures/gap.svg", "figures/gap.json"):
+    for name in (
+        *("summary.md", "report/index.html", "tables/performance.tex"),
+        *("figures/gap.svg", "figures/gap.json"),
+    ):
         assert (project.folder / "results/smoke" / name).stat().st_size > 0
     project.snakemake("--report", "report.html")
     page = (project.folder / "report.html").read_text()
-    for word in ("Figures", "Tables", "Summary", "means over seeds"):
+    for word in ("Figures", "Tables", "Summary", "Report page", "means over seeds"):
         assert word.lower() in page.lower()
 
 

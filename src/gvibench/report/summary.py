@@ -13,7 +13,7 @@ from gvibench.analysis import TIE_LEVEL, Configuration, completed, configuration
 from gvibench.tables.formats import Block, markdown_block, number
 from gvibench.tables.performance import compact, values_of
 
-__all__ = ["summary"]
+__all__ = ["CAPTIONS", "count", "diverged_rows", "reference_words", "summary"]
 
 CAPTIONS = {
     "gap": "Objective gap against iterations.",
@@ -52,25 +52,19 @@ def _what_was_run(job: Mapping[str, Any], dataset: xr.Dataset) -> str:
     lines = unique(one.line for one in every)
     seeds = unique(dataset["seed"].values.tolist())
     counts = [
-        _count(dataset.sizes["run"], "run"),
-        _count(len(problems), "problem"),
-        _count(len(lines), "solver"),
-        _count(len(every), "configuration"),
-        _count(len(seeds), "seed"),
+        count(dataset.sizes["run"], "run"),
+        count(len(problems), "problem"),
+        count(len(lines), "solver"),
+        count(len(every), "configuration"),
+        count(len(seeds), "seed"),
     ]
-    reference = "the optimum, found beforehand"
-    known = np.isfinite(dataset["optimum_objective"].values)
-    if dataset.attrs["gap"] != "optimum" or not known.any():
-        reference = "the best value seen on the same problem"
-    elif not known.all():
-        reference += " where there is one, else the best value seen on the same problem"
     text = [
         f"Study `{job['study']}`: {', '.join(counts)}.",
         "",
         f"- Problems: {', '.join(problems)}",
         f"- Solvers: {', '.join(lines)}",
-        f"- Gaps of the objective are measured from {reference}; those of test metrics from the "
-        "best value seen.",
+        f"- Gaps of the objective are measured from {reference_words(dataset)}; those of test "
+        "metrics from the best value seen.",
     ]
     below = float(np.nanmin(gap(dataset, "objective").values, initial=0.0))
     if below < 0:
@@ -80,12 +74,32 @@ def _what_was_run(job: Mapping[str, Any], dataset: xr.Dataset) -> str:
     return "\n".join(text)
 
 
+def reference_words(dataset: xr.Dataset) -> str:
+    """Say what the gaps of the objective are measured from."""
+    known = np.isfinite(dataset["optimum_objective"].values)
+    if dataset.attrs["gap"] != "optimum" or not known.any():
+        return "the best value seen on the same problem"
+    if known.all():
+        return "the optimum, found beforehand"
+    return (
+        "the optimum, found beforehand where there is one, else the best value seen on the same "
+        "problem"
+    )
+
+
 def _what_diverged(dataset: xr.Dataset) -> str:
     done = completed(dataset)
     text = ["## What diverged", ""]
     if done.all():
         return "\n".join([*text, "No run."])
-    text += [f"{_count(int((~done).sum()), 'run')} of {len(done)}:", ""]
+    text += [f"{count(int((~done).sum()), 'run')} of {len(done)}:", ""]
+    rows = pd.DataFrame(diverged_rows(dataset))
+    return "\n".join([*text, markdown_block(Block("", rows, 5)).rstrip()])
+
+
+def diverged_rows(dataset: xr.Dataset) -> list[dict[str, str]]:
+    """Return a row for every solver and problem with diverged runs: how many, where and why."""
+    done = completed(dataset)
     groups: dict[tuple[str, str], list[Configuration]] = {}
     for one in configurations(dataset):
         groups.setdefault((one.panel, one.line), []).append(one)
@@ -105,7 +119,7 @@ def _what_diverged(dataset: xr.Dataset) -> str:
                     "because": "; ".join(f"{why} ({n})" for why, n in reasons.most_common()),
                 }
             )
-    return "\n".join([*text, markdown_block(Block("", pd.DataFrame(rows), 5)).rstrip()])
+    return rows
 
 
 def _short_reason(reason: str) -> str:
@@ -220,5 +234,6 @@ def _provenance(job: Mapping[str, Any], dataset: xr.Dataset) -> str:
     return "\n".join(text)
 
 
-def _count(number_of: int, noun: str) -> str:
+def count(number_of: int, noun: str) -> str:
+    """Return a count with its noun."""
     return f"{number_of} {noun}" if number_of == 1 else f"{number_of} {noun}s"

@@ -1,0 +1,37 @@
+"""A study as large as real ones: 8 data sets, 8 solvers, 5 seeds, 2,000 recorded iterations."""
+
+import numpy as np
+
+from figures.made_aggregate import Run, write_aggregate
+
+SOLVERS = ("vn", "sr-vn", "bw-gd", "gd", "gd-chol", "svgd-density", "ng-flow", "fb-gvi")
+ITERATIONS = np.arange(2000)
+
+
+def write_big_study(folder):
+    """Write its aggregate; return the path. Some curves are smooth, some noisy, some oscillate."""
+    random = np.random.default_rng(0)
+    runs = []
+    for d in range(8):
+        for s, solver in enumerate(SOLVERS):
+            for seed in range(5):
+                rate = 10 ** random.uniform(-4, -1)
+                gaps = 500 * np.exp(-rate * ITERATIONS) + 1e-11 * random.random(2000)
+                if s % 4 == 2:  # as minibatches do
+                    gaps *= np.exp(0.3 * random.standard_normal(2000))
+                if s % 4 == 3:  # as steps that are too long do
+                    gaps *= 1 + 0.5 * np.sin(ITERATIONS / 7)
+                runs.append(
+                    Run(
+                        10.0 + gaps,
+                        f"data-{d}",
+                        solver,
+                        seed=seed,
+                        step=0.1,
+                        iteration=ITERATIONS,
+                        seconds=np.cumsum(random.uniform(0.9e-4, 1.1e-4, 2000)) - 1e-4,
+                        scalars={"test_accuracy": 0.9 - 1e-4 * gaps},
+                        spec={"iterations": 2000},
+                    )
+                )
+    return write_aggregate(folder, runs)
