@@ -8,7 +8,9 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 .DEFAULT_GOAL := help
 # What `make paper-small` leaves out.
 LARGE := mnist,covtype,covtype-50k,phishing,n-32000,d-512,d-1024
-.PHONY: help study paper paper-small gallery test test-all test-paper lint bench clean
+# Tests that need more than this machine and a few minutes have targets of their own.
+ELSEWHERE := not paper and not browser and not cluster and not faults
+.PHONY: help study paper paper-small gallery test test-all test-paper test-browser lint bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
@@ -25,6 +27,12 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@ $(VENV)/.study
 
+# Chromium comes from the system; where it is missing and we may, it is installed.
+$(VENV)/.browser: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[browser]'
+	@command -v chromium || test "$$(id -u)" != 0 || { apt-get update -qq && apt-get install -y -qq chromium; }
+	@touch $@
+
 study: $(VENV)/.study  ## run the default study: results/ when it is done
 	snakemake
 
@@ -38,13 +46,16 @@ gallery: paper  ## refresh docs/paper from a finished run of the paper
 	gvibench gallery config/paper.yaml docs/paper
 
 test: $(VENV)/.dev  ## the fast tests (minutes)
-	pytest -n 2 --dist worksteal -m "not slow and not paper"
+	pytest -n 2 --dist worksteal -m "not slow and $(ELSEWHERE)"
 
-test-all: $(VENV)/.dev  ## every test
-	pytest -n 2 --dist worksteal -m "not paper"
+test-all: $(VENV)/.dev  ## the slow ones too
+	pytest -n 2 --dist worksteal -m "$(ELSEWHERE)"
 
 test-paper: $(VENV)/.dev  ## run the paper on its smaller data sets and compare with docs/paper
 	pytest -m paper
+
+test-browser: $(VENV)/.browser  ## the report page in headless Chromium
+	pytest -m browser
 
 lint: $(VENV)/.dev  ## formatting, style and types
 	ruff check

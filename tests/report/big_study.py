@@ -28,8 +28,7 @@ def write_big_study(folder):
                         solver,
                         seed=seed,
                         step=0.1,
-                        iteration=ITERATIONS,
-                        seconds=np.cumsum(random.uniform(0.9e-4, 1.1e-4, 2000)) - 1e-4,
+                        seconds=list(np.cumsum(random.uniform(0.9e-4, 1.1e-4, 2000)) - 9e-5),
                         scalars={"test_accuracy": 0.9 - 1e-4 * gaps},
                         spec={"iterations": 2000},
                     )

@@ -1,6 +1,7 @@
 """Curves small enough for a page: fewer points that draw the same lines, packed as bytes."""
 
 import base64
+import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,10 @@ LINEAR_TOLERANCE = 0.002
 """How far a thinned line may be off on a linear axis, as a share of the curve's range."""
 LOG_TOLERANCE = 0.01
 """How far it may be off on a logarithmic axis, in decades."""
+
+
+WORST = 0.4
+"""Points are added where a line is off by this share of the worst."""
 
 
 def statistics(rows: Floats) -> Floats:
@@ -61,10 +66,11 @@ def thin(at: Floats, rows: Floats, floor: float, most: int) -> tuple[NDArray[np.
         worst = float(off.max())
         if worst <= 1 or len(points) >= most:
             return points, worst
-        starts = points[:-1]
-        for start, stop in zip(starts, points[1:], strict=True):
+        # The worst first, in case there is no room for all.
+        bad = max(1.0, WORST * worst)
+        for start, stop in itertools.pairwise(points):
             furthest = start + int(off[start:stop].argmax())
-            kept[furthest] |= off[furthest] > 1
+            kept[furthest] |= off[furthest] >= bad
 
 
 def _as_drawn(rows: Floats, floor: float) -> Floats:

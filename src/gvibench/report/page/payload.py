@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from gvibench.analysis import (
+    ROUNDING,
     Configuration,
     Ranking,
     configurations,
@@ -20,7 +21,7 @@ from gvibench.analysis import (
     seeds_over_iterations,
     unique,
 )
-from gvibench.figures import tests
+from gvibench.figures.curves import TEST_FLOOR
 from gvibench.figures.panels import FLOOR, looks_of
 from gvibench.figures.profile import LEVEL
 from gvibench.figures.style import DASHED, SOLID, Look
@@ -41,7 +42,7 @@ METRICS: dict[str, dict[str, Any]] = {
     "objective": {"title": "objective", "unit": "nat", "floor": FLOOR},
     "neg_elbo": {"title": "negative ELBO", "unit": "nat", "floor": FLOOR},
     "train_elbo_paper": {"title": "train ELBO (paper)", "unit": "nat", "floor": FLOOR},
-    "test_nll": {"title": "test NLL (sum)", "unit": "nat", "floor": tests.FLOOR},
+    "test_nll": {"title": "test NLL (sum)", "unit": "nat", "floor": TEST_FLOOR},
     "test_nll_at_mean": {"title": "test NLL at the mean", "unit": "nat", "floor": 1e-6},
     "test_accuracy": {"title": "test accuracy", "unit": "", "floor": 1e-6, "falls": True},
 }
@@ -51,8 +52,8 @@ AXES = {
     "seconds": "solver time [s]",
     "data_passes": "passes over the data",
 }
-MOST_POINTS = 300
-"""Of a curve of the best step and initial scale of a solver; the others have a third of it."""
+MOST_POINTS = 400
+"""Of a curve of the best step and initial scale of a solver; the others have a quarter of it."""
 MOST_NUMBERS = 1_300_000
 """Of all curves of a page: seven megabytes of text."""
 MARKERS = {
@@ -167,8 +168,9 @@ class _Curves:
     numbers: Numbers = field(default_factory=Numbers)
     configurations: list[dict[str, Any]] = field(default_factory=list)
     points: int = 0
-    drawn: int = 0
-    furthest: float = 0.0
+    kept: int = 0
+    faithful: int = 0
+    noisy: int = 0
     left_out: int = 0
 
     def add_study(self, number: int, study: Study, lines: list[tuple[int, str]]) -> None:
@@ -188,7 +190,7 @@ class _Curves:
         places = {}
         # The best first, in case there is no room for all.
         for one in sorted(every, key=lambda one: (id(one) not in best, rank[id(one)])):
-            most = MOST_POINTS if id(one) in best else MOST_POINTS // 3
+            most = MOST_POINTS if id(one) in best else MOST_POINTS // 4
             places[id(one)] = self._add_curves(one, gaps, clocks, most)
         for one in every:
             done = one.completed
@@ -237,20 +239,24 @@ class _Curves:
                 if rows.size == 0:
                     continue
                 found = statistics(rows)
-                kept, off = thin(at, found, METRICS[metric]["floor"], most)
+                kept, off = thin(at, found, max(METRICS[metric]["floor"], ROUNDING), most)
                 places[axis][metric] = self.numbers.add([at[kept], *found[:, kept]])
                 self.points += len(at)
-                self.drawn += len(kept)
-                self.furthest = max(self.furthest, off)
+                self.kept += len(kept)
+                self.faithful += off <= 1
+                self.noisy += off > 1
         return places
 
     def thinning(self) -> dict[str, Any]:
         return {
             "points": self.points,
-            "drawn": self.drawn,
-            "linear": LINEAR_TOLERANCE * max(self.furthest, 1.0),
-            "decades": LOG_TOLERANCE * max(self.furthest, 1.0),
+            "kept": self.kept,
+            "faithful": self.faithful,
+            "noisy": self.noisy,
             "left_out": self.left_out,
+            "linear": LINEAR_TOLERANCE,
+            "decades": LOG_TOLERANCE,
+            "rounding": ROUNDING,
         }
 
 

@@ -204,12 +204,15 @@ function fillProvenance() {
 }
 
 function fillThinning() {
-  const {points, drawn, linear, decades, left_out: leftOut} = content.thinning;
+  const {points, kept, faithful, noisy, linear, decades, rounding, left_out: leftOut} = content.thinning;
+  const grouped = (count) => count.toLocaleString('en');
   const words = [
-    `Curves are thinned for this page: ${drawn.toLocaleString('en')} of ${points.toLocaleString('en')} points are kept, each with its`,
-    `own value in single precision, so that no line is off by more than ${written(100 * linear, 2)} % of a curve's range on a linear axis,`,
-    `or ${written(decades, 2)} decades on a logarithmic one. The aggregate has them all.`,
+    `Curves are thinned for this page: ${grouped(kept)} of ${grouped(points)} points are kept, each with its own value in single`,
+    `precision. ${noisy ? `${grouped(faithful)} of ${grouped(faithful + noisy)}` : 'All'} curves are off by at most ${written(100 * linear)} % of`,
+    `their range on a linear axis and ${decades} decades on a logarithmic one (gaps below ${rounding}, which are rounding, apart).`,
   ];
+  if (noisy) words.push('The others are too noisy for that and keep the points at which they swing most.');
+  words.push('The aggregate has all points.');
   if (leftOut) words.push(`Curves of ${leftOut} configurations that are not their solver's best had no room; their final values are here.`);
   byId('thinning').textContent = words.join(' ');
 }

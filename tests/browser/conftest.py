@@ -1,0 +1,72 @@
+"""A real Chromium, and pages in it that must stay quiet: no error, no request, no dialog."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from figures.made_aggregate import make_dataset, study, write_aggregate
+from gvibench.report.page import write_page
+
+JOB = {"study": "made", "tables": ["datasets", "performance"], "code_hash": "c0de"}
+DESKTOP = {"width": 1400, "height": 4000}
+"""So high that every plot is in view, and drawn."""
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    playwright = pytest.importorskip("playwright.sync_api")
+    path = shutil.which("chromium") or shutil.which("google-chrome")
+    if path is None:
+        pytest.skip("there is no Chromium here")
+    with playwright.sync_playwright() as driver:
+        # Without its sandbox it also runs as root, as in a container.
+        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(chromium):
+    """A function that opens a file; what its pages said and asked for is checked at the end."""
+    contexts, complaints = [], []
+
+    def note(request):
+        if not request.url.startswith(("file:", "data:", "blob:")):
+            complaints.append(f"request: {request.url}")
+
+    def opened(path, fragment="", **settings):
+        context = chromium.new_context(**{"viewport": DESKTOP, **settings})
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(f"console: {message.text}"))
+        page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
+        page.on("request", note)
+        page.goto(f"{Path(path).as_uri()}{fragment}")
+        page.wait_for_selector("html[data-ready]")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def with_passes():
+    """Return a small study whose runs also count their passes over the data."""
+    runs = study()
+    for run in runs:
+        run.scalars["data_passes"] = [2 * k for k in range(len(run.objective))]
+        run.spec["record"] = ("data_passes",)
+    return runs
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """The aggregate of a small study and its page."""
+    folder = tmp_path_factory.mktemp("made")
+    aggregate = write_aggregate(folder, with_passes())
+    write_page(JOB, aggregate, [], folder / "index.html")
+    return make_dataset(folder, with_passes()), folder / "index.html"
