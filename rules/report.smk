@@ -29,12 +29,9 @@ rule write_page:
         aggregate=f"{RESULTS}/{{study}}/aggregate.zarr.zip",
         figures=lambda wildcards: figure_files(wildcards.study, ("svg", "png")),
     output:
-        report(
-            f"{RESULTS}/{{study}}/report/index.html",
-            caption="captions/page.rst",
-            category="Report page",
-            labels={"study": "{study}"},
-        ),
+        # Not part of `snakemake --report`: there it would be an address of several megabytes, which
+        # browsers refuse to open.
+        f"{RESULTS}/{{study}}/report/index.html",
     log:
         f"{RESULTS}/{{study}}/logs/page.log",
     conda:

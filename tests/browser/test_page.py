@@ -381,7 +381,7 @@ def test_plots_can_be_downloaded(open_page, made, kind):
 def test_specs_are_behind_every_run(open_page, made):
     dataset, path = made
     page = open_page(path)
-    assert column(page, "#provenance", 11) == dataset["spec_hash"].values.tolist()
+    assert column(page, "#provenance", 12) == dataset["spec_hash"].values.tolist()
     page.click("#provenance tbody tr >> nth=0 >> text=spec")
     assert '"solver": "vn"' in page.inner_text("dialog pre")
     page.keyboard.press("Escape")

@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LINEAR_TOLERANCE", "LOG_TOLERANCE", "STATISTICS", "Numbers", "statistics", "thin"]
+from gvibench.analysis import ROUNDING
+
+__all__ = [
+    "LINEAR_TOLERANCE",
+    "LOG_TOLERANCE",
+    "NOISE_TOLERANCE",
+    "STATISTICS",
+    "Numbers",
+    "statistics",
+    "thin",
+]
 
 Floats = NDArray[np.float64]
 
@@ -17,6 +27,8 @@ LINEAR_TOLERANCE = 0.002
 """How far a thinned line may be off on a linear axis, as a share of the curve's range."""
 LOG_TOLERANCE = 0.01
 """How far it may be off on a logarithmic axis, in decades."""
+NOISE_TOLERANCE = 0.2
+"""The same below `ROUNDING`: to follow rounding errors would take most of the points."""
 
 
 WORST = 0.4
@@ -77,7 +89,9 @@ def _as_drawn(rows: Floats, floor: float) -> Floats:
     """Return the curves on linear and on logarithmic axes, in units of the tolerances."""
     span = float(np.ptp(rows)) or 1.0
     decades = np.log10(np.maximum(rows, floor))
-    return np.concatenate([rows / (LINEAR_TOLERANCE * span), decades / LOG_TOLERANCE])
+    noise = np.minimum(decades, np.log10(ROUNDING))
+    steps = (decades - noise) / LOG_TOLERANCE + noise / NOISE_TOLERANCE
+    return np.concatenate([rows / (LINEAR_TOLERANCE * span), steps])
 
 
 def _distance(axis: Floats, drawn: Floats, points: NDArray[np.intp]) -> Floats:

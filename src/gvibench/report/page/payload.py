@@ -28,6 +28,7 @@ from gvibench.figures.style import DASHED, SOLID, Look
 from gvibench.report.page.curves import (
     LINEAR_TOLERANCE,
     LOG_TOLERANCE,
+    NOISE_TOLERANCE,
     STATISTICS,
     Numbers,
     statistics,
@@ -239,7 +240,7 @@ class _Curves:
                 if rows.size == 0:
                     continue
                 found = statistics(rows)
-                kept, off = thin(at, found, max(METRICS[metric]["floor"], ROUNDING), most)
+                kept, off = thin(at, found, METRICS[metric]["floor"], most)
                 places[axis][metric] = self.numbers.add([at[kept], *found[:, kept]])
                 self.points += len(at)
                 self.kept += len(kept)
@@ -257,6 +258,7 @@ class _Curves:
             "linear": LINEAR_TOLERANCE,
             "decades": LOG_TOLERANCE,
             "rounding": ROUNDING,
+            "noise": NOISE_TOLERANCE,
         }
 
 

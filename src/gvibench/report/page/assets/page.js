@@ -204,12 +204,12 @@ function fillProvenance() {
 }
 
 function fillThinning() {
-  const {points, kept, faithful, noisy, linear, decades, rounding, left_out: leftOut} = content.thinning;
+  const {points, kept, faithful, noisy, linear, decades, rounding, noise, left_out: leftOut} = content.thinning;
   const grouped = (count) => count.toLocaleString('en');
   const words = [
     `Curves are thinned for this page: ${grouped(kept)} of ${grouped(points)} points are kept, each with its own value in single`,
     `precision. ${noisy ? `${grouped(faithful)} of ${grouped(faithful + noisy)}` : 'All'} curves are off by at most ${written(100 * linear)} % of`,
-    `their range on a linear axis and ${decades} decades on a logarithmic one (gaps below ${rounding}, which are rounding, apart).`,
+    `their range on a linear axis and ${decades} decades on a logarithmic one (${noise} below ${rounding}, which is rounding).`,
   ];
   if (noisy) words.push('The others are too noisy for that and keep the points at which they swing most.');
   words.push('The aggregate has all points.');

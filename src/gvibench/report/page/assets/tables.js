@@ -35,7 +35,7 @@ function compareCells(one, other, numeric) {
   return one.localeCompare(other, 'en', {numeric: true});
 }
 
-// `action`, if given, makes a last cell from the number of a row.
+// `action`, if given, makes a first cell from the number of a row.
 function makeTable(section, {action = null} = {}) {
   let order = section.rows.map((_, k) => k);
   let limit = FEW_ROWS;
@@ -46,7 +46,7 @@ function makeTable(section, {action = null} = {}) {
   function fill() {
     body.replaceChildren(...order.slice(0, limit).map((k) => {
       const cells = section.rows[k].map((text, column) => element('td', {className: look(text, column)}, text));
-      return element('tr', {}, ...cells, action && element('td', {}, action(k)));
+      return element('tr', {}, action && element('td', {}, action(k)), ...cells);
     }));
     more.hidden = order.length <= limit;
     more.textContent = `Show all ${order.length} rows`;
@@ -89,7 +89,7 @@ function makeTable(section, {action = null} = {}) {
       copyButton('Copy CSV', () => csvOf(section, order)),
       copyButton('Copy LaTeX', () => latexOf(section, order, numeric))),
     element('div', {className: 'scroll', tabIndex: 0, role: 'region', 'aria-label': name},
-      element('table', {}, element('thead', {}, element('tr', {}, ...heads, action && element('th'))), body)),
+      element('table', {}, element('thead', {}, element('tr', {}, action && element('td'), ...heads)), body)),
     more,
   );
 }
