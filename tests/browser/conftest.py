@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from figures.made_aggregate import make_dataset, study, write_aggregate
+from browser.made_study import JOB, with_passes
+from figures.made_aggregate import make_dataset, write_aggregate
 from gvibench.report.page import write_page
 
-JOB = {"study": "made", "tables": ["datasets", "performance"], "code_hash": "c0de"}
 DESKTOP = {"width": 1400, "height": 4000}
 """So high that every plot is in view, and drawn."""
 
@@ -52,15 +52,6 @@ def open_page(chromium):
     for context in contexts:
         context.close()
     assert complaints == []
-
-
-def with_passes():
-    """Return a small study whose runs also count their passes over the data."""
-    runs = study()
-    for run in runs:
-        run.scalars["data_passes"] = [2 * k for k in range(len(run.objective))]
-        run.spec["record"] = ("data_passes",)
-    return runs
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import io
 import numpy as np
 import pytest
 
-from browser.conftest import JOB, with_passes
+from browser.made_study import JOB, with_passes
 from figures.made_aggregate import Run, write_aggregate
 from gvibench.analysis import (
     Ranking,
@@ -227,23 +227,45 @@ POINT = """([name, k]) => {
 }"""
 
 
+def point_at(page, name, k):
+    """Move the mouse to a point of a line; return what the page says about it."""
+    page.mouse.move(0, 0)
+    page.wait_for_selector(".hoverlayer .hovertext", state="detached")
+    page.mouse.move(*page.evaluate(POINT, [name, k]))
+    page.wait_for_selector(".hoverlayer .hovertext")
+    return page.text_content(".hoverlayer")
+
+
+def click(page):
+    page.mouse.down()
+    page.mouse.up()
+
+
+def wait_for_lines(page, count):
+    """Wait until so many lines are drawn in the first plot."""
+    page.wait_for_function(
+        "(count) => document.querySelector('#curves .plot').data"
+        ".filter((trace) => trace.meta.kind === 'line').length === count",
+        arg=count,
+    )
+
+
 def test_hover_and_click_on_a_line(open_page, made):
     dataset, path = made
     page = open_page(path)
-    where = page.evaluate(POINT, ["SR-VN", 3])
-    page.mouse.move(*where)
-    page.wait_for_selector(".hoverlayer .hovertext")
-    text = page.text_content(".hoverlayer")
+    text = point_at(page, "SR-VN", 3)
     _, found = expected(dataset, configuration(dataset, "SR-VN"))
     assert "SR-VN" in text
     assert f"mean: {found['mean'][3]:.4g}" in text
     assert f"min to max: {found['min'][3]:.4g} … {found['max'][3]:.4g}" in text
     assert "step 0.1, C0 0.1" in text
     assert "3 seeds, 1 diverged" in text
-    page.mouse.click(*where)
+    click(page)
+    wait_for_lines(page, 1)
     assert [one["name"] for one in traces(page)] == ["SR-VN"]
-    page.mouse.click(*page.evaluate(POINT, ["SR-VN", 3]))
-    assert len(traces(page)) == 2
+    point_at(page, "SR-VN", 3)
+    click(page)
+    wait_for_lines(page, 2)
 
 
 @pytest.mark.parametrize("level", [0.01, 0.0001])
@@ -445,9 +467,7 @@ def test_hostile_names_are_shown_as_they_are(open_page, tmp_path):
     assert page.inner_text("#curves h3") == HOSTILE
     assert page.locator("img").count() == 0
     [drawn] = traces(page, HOSTILE)
-    page.mouse.move(*page.evaluate(POINT, [drawn["name"], 2]))
-    page.wait_for_selector(".hoverlayer .hovertext")
-    assert page.text_content(".hoverlayer").startswith(HOSTILE)
+    assert point_at(page, drawn["name"], 2).startswith(HOSTILE)
     again = open_page(path, "#" + page.url.partition("#")[2])
     assert len(traces(again, HOSTILE)) == 1
 
