@@ -11,6 +11,8 @@ from gvibench.report.page import write_page
 
 DESKTOP = {"width": 1400, "height": 4000}
 """So high that every plot is in view, and drawn."""
+PATIENCE = 120_000
+"""Milliseconds to wait for something that must happen: the machine may be busy."""
 
 
 @pytest.fixture(scope="session")
@@ -38,6 +40,7 @@ def open_page(chromium):
     def opened(path, fragment="", **settings):
         context = chromium.new_context(**{"viewport": DESKTOP, **settings})
         context.grant_permissions(["clipboard-read", "clipboard-write"])
+        context.set_default_timeout(PATIENCE)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: complaints.append(f"console: {message.text}"))

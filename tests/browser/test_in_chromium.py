@@ -472,6 +472,16 @@ def test_hostile_names_are_shown_as_they_are(open_page, tmp_path):
     assert len(traces(again, HOSTILE)) == 1
 
 
+def test_a_study_in_which_everything_diverged(open_page, tmp_path):
+    path = tmp_path / "index.html"
+    runs = [Run([15.0], status="diverged", reason="at iteration 1: no")]
+    write_page(JOB, write_aggregate(tmp_path, runs), [], path)
+    page = open_page(path)
+    assert traces(page) == []
+    assert [one["x"] for one in traces(page, section="steps", kind="diverged")] == [[0.1]]
+    assert column(page, "#overview .table", 2) == ["1/1"]
+
+
 def test_comparison(open_page, tmp_path):
     for name in "ab":
         (tmp_path / name).mkdir()

@@ -55,8 +55,8 @@ AXES = {
 }
 MOST_POINTS = 400
 """Of a curve of the best step and initial scale of a solver; the others have a quarter of it."""
-MOST_NUMBERS = 1_300_000
-"""Of all curves of a page: seven megabytes of text."""
+MOST_NUMBERS = 1_100_000
+"""Of all curves of a page: six megabytes of text."""
 MARKERS = {
     "o": "circle",
     "s": "square",
@@ -102,12 +102,12 @@ def payload(studies: Sequence[Study], extra: Sequence[Section] = ()) -> dict[str
     """
     curves = _Curves()
     every = [
-        (number, one, study)
+        (number, one)
         for number, study in enumerate(studies)
         for one in configurations(study.dataset)
     ]
-    looks = looks_of(one for _, one, _ in every)
-    lines = unique((number, one.line) for number, one, _ in every)
+    looks = looks_of(one for _, one in every)
+    lines = unique((number, one.line) for number, one in every)
     for number, study in enumerate(studies):
         curves.add_study(number, study, lines)
     title = " against ".join(study.dataset.attrs["title"] or _name(study) for study in studies)
@@ -118,11 +118,10 @@ def payload(studies: Sequence[Study], extra: Sequence[Section] = ()) -> dict[str
         "metrics": METRICS,
         "levels": LEVELS,
         "level": LEVEL,
-        "panels": unique(one.panel for _, one, _ in every),
+        "panels": unique(one.panel for _, one in every),
         "lines": [
             {
                 "name": _labelled(studies[number], line),
-                "study": number,
                 **_look(looks[line], number if len(studies) > 1 else None),
             }
             for number, line in lines
@@ -199,7 +198,6 @@ class _Curves:
                 {
                     "line": lines.index((number, one.line)),
                     "panel": one.panel,
-                    "dataset": one.dataset,
                     "step": one.step,
                     "scale": one.init_scale,
                     "tuned": one.tuned,

@@ -29,8 +29,8 @@ PER_RUN = (
     *("seed", "status", "iterations_done", "wall_seconds", "device", "threads", "host"),
     *("spec_hash", "code_hash", "reason"),
 )
-MOST_BYTES = 3_000_000
-"""Of all static figures together."""
+MOST_BYTES = 2_500_000
+"""Of all static figures of a study: three megabytes of text."""
 
 
 def overview(dataset: xr.Dataset) -> Section:

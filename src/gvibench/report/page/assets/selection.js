@@ -6,10 +6,13 @@ const distinct = (values) => [...new Set(values)];
 const ascending = (values) => distinct(values).sort((a, b) => a - b);
 const steps = ascending(content.configurations.map((one) => one.step)).map(String);
 const scales = ascending(content.configurations.map((one) => one.scale)).map(String);
-const axes = Object.keys(content.axes).filter((axis) =>
-  content.configurations.some((one) => Object.keys(one.curves[axis] ?? {}).length));
-const metrics = Object.keys(content.metrics).filter((metric) =>
-  content.configurations.some((one) => one.curves.iteration?.[metric]));
+// What some run has; all of it if every run diverged, so that there is something to choose.
+const known = (names, has) => {
+  const found = names.filter((name) => content.configurations.some((one) => has(one, name)));
+  return found.length ? found : names;
+};
+const axes = known(Object.keys(content.axes), (one, axis) => Object.keys(one.curves[axis] ?? {}).length);
+const metrics = known(Object.keys(content.metrics), (one, metric) => one.curves.iteration?.[metric]);
 
 const OPTIONS = {
   metric: metrics.flatMap((metric) => [`${metric}:gap`, `${metric}:value`]),
