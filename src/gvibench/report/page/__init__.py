@@ -8,6 +8,9 @@ __all__ = ["page_code_hash", "write_comparison", "write_page"]
 
 ASSETS = Path(__file__).with_name("assets")
 
+COMPARED = ("datasets", "performance")
+"""The tables of a comparison: those that every study can have."""
+
 
 def page_code_hash(tables: Iterable[str]) -> str:
     """Return the hash of all that shapes a page with these tables, script and style included."""
@@ -58,7 +61,6 @@ def write_comparison(first: Path, second: Path, out: Path) -> None:
     from gvibench.report.page.document import write_document
     from gvibench.report.page.payload import Study, payload
     from gvibench.report.page.sections import figures_of
-    from gvibench.tables import MODULES
 
     with (
         open_aggregate(_aggregate_of(first)) as one,
@@ -69,9 +71,9 @@ def write_comparison(first: Path, second: Path, out: Path) -> None:
                 dataset,
                 label=label,
                 source=str(path),
-                tables=list(MODULES),
+                tables=COMPARED,
                 figures=figures_of(sorted((_aggregate_of(path).parent / "figures").glob("*"))),
-                codes={"code of this page": page_code_hash(MODULES)},
+                codes={"code of this page": page_code_hash(COMPARED)},
             )
             for dataset, label, path in ((one, "A", first), (other, "B", second))
         ]
