@@ -16,7 +16,13 @@ os.environ.update(
 )
 
 from gvibench.errors import UserError
-from gvibench.estimate import data_memory_mb, memory_mb, runtime_minutes
+from gvibench.estimate import (
+    data_memory_mb,
+    is_short,
+    memory_mb,
+    runtime_minutes,
+    tuning_minutes,
+)
 from gvibench.files import atomic_path
 from gvibench.expansion import expand as expand_config
 from gvibench.study import load_config
@@ -104,6 +110,11 @@ def manifest(study):
     return f"{RESULTS}/{study}/manifest.json"
 
 
+def root_of(aggregate, study):
+    # The folder that paths of a plan are relative to: object storage has its copies in another one.
+    return aggregate.removesuffix(f"{RESULTS}/{study}/aggregate.zarr.zip") or "."
+
+
 # The lists of runs are files because thousands of runs do not fit on a command line. They are brought
 # up to date here, once per start, and touched only when they change.
 if workflow.is_main_process:
@@ -115,5 +126,25 @@ if workflow.is_main_process:
 
 
 def reserved_cores(job):
-    # A run that must be alone takes every core there is; BLAS threads come from its spec.
-    return workflow.cores if job.exclusive and workflow.cores else job.specs[0].threads
+    # A run that must be alone takes every core of this machine, or a node of the cluster (see
+    # `whole_node`); BLAS threads come from its spec.
+    here = workflow.local_exec and not workflow.remote_exec
+    return workflow.cores if job.exclusive and here else job.specs[0].threads
+
+
+def whole_node(job):
+    return "--exclusive" if job.exclusive else ""
+
+
+def grown(amount, attempt):
+    # A job that ran out of memory or time gets twice as much at its next attempt.
+    return amount * 2 ** (attempt - 1)
+
+
+# Jobs of seconds are submitted together: a batch job costs a cluster more than they do. Groups mean
+# nothing to a local run. The profiles for clusters say how many make a group and that they run one
+# after the other, which the executor for Slurm can do only if they do not depend on each other.
+
+
+def run_group(job):
+    return "runs" if is_short(job) else None

@@ -4,7 +4,7 @@
 rule prepare_data:
     input:
         # Your own files are tracked; what is downloaded is known by its hash.
-        lambda wildcards: data_job(wildcards).own_files,
+        lambda wildcards: [local(path) for path in data_job(wildcards).own_files],
     output:
         f"{RESULTS}/data/{{name}}.zarr.zip",
     log:
@@ -12,8 +12,10 @@ rule prepare_data:
     conda:
         "../envs/gvibench.yaml"
     resources:
-        mem_mb=lambda wildcards: data_memory_mb(data_job(wildcards).spec),
-        runtime=30,
+        mem_mb=lambda wildcards, attempt: grown(
+            data_memory_mb(data_job(wildcards).spec), attempt
+        ),
+        runtime=lambda wildcards, attempt: grown(30, attempt),
     params:
         job=lambda wildcards: data_job(wildcards).text,
     shell:
@@ -31,8 +33,10 @@ rule find_optimum:
     conda:
         "../envs/gvibench.yaml"
     resources:
-        mem_mb=lambda wildcards: memory_mb(optimum_job(wildcards).spec),
-        runtime=60,
+        mem_mb=lambda wildcards, attempt: grown(
+            memory_mb(optimum_job(wildcards).spec), attempt
+        ),
+        runtime=lambda wildcards, attempt: grown(60, attempt),
     params:
         job=lambda wildcards: optimum_job(wildcards).text,
     shell:

@@ -1,7 +1,13 @@
 """What all tests share: a cache of their own, and a strict mode that forbids skipping."""
 
+import contextlib
+import json
 import os
+import subprocess
+import sys
 import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,3 +39,36 @@ def libsvm_data() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("GVIBENCH_DATA does not name a folder with the LIBSVM files")
     return Path(folder)
+
+
+@contextlib.contextmanager
+def _dask(*words: str) -> Iterator[subprocess.Popen]:
+    quietly = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen([sys.executable, "-m", "dask", *words], **quietly)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@pytest.fixture(scope="session")
+def dask_scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a real scheduler with two workers, each a process of its own."""
+    from distributed import Client
+
+    folder = tmp_path_factory.mktemp("dask")
+    file = folder / "scheduler.json"
+    shared = ("--scheduler-file", str(file), "--no-dashboard", "--host", "127.0.0.1")
+    alone = ("--nthreads", "1", "--no-nanny", "--local-directory", str(folder))
+    with contextlib.ExitStack() as stack:
+        scheduler = stack.enter_context(_dask("scheduler", *shared, "--port", "0"))
+        while not file.exists():
+            assert scheduler.poll() is None
+            time.sleep(0.1)
+        for _ in range(2):
+            stack.enter_context(_dask("worker", *shared, *alone))
+        address = json.loads(file.read_text())["address"]
+        with Client(address) as client:
+            client.wait_for_workers(2, timeout=60)
+        yield address

@@ -106,6 +106,16 @@ def test_chunks_and_dask_change_nothing(study, tmp_path, monkeypatch):
     assert combine(tmp_path, entries * 3).identical(plain)
 
 
+@pytest.mark.slow
+def test_a_dask_cluster_changes_nothing(study, tmp_path, monkeypatch, dask_scheduler):
+    _, entries = study
+    monkeypatch.chdir(tmp_path)  # which the workers know nothing of
+    relative = [{**entry, "path": entry["path"].rpartition("/")[2]} for entry in entries * 5]
+    plain = combine(tmp_path, relative)
+    monkeypatch.setattr(module, "RUNS_PER_TASK", 3)
+    assert combine(tmp_path, relative, dask={"scheduler_address": dask_scheduler}).identical(plain)
+
+
 def test_bad_traces_are_all_named(study, tmp_path):
     _, entries = study
     (tmp_path / "0.zarr.zip").unlink()

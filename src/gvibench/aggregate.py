@@ -7,9 +7,8 @@ output as tasks finish, so that memory does not grow with the study.
 
 import contextlib
 import json
-import os
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ from numcodecs import Zstd
 from gvibench.errors import UserError
 from gvibench.files import atomic_path
 from gvibench.optimum import Optimum, read_optimum
+from gvibench.parallel import task_runner
 from gvibench.provenance import versions
 from gvibench.spec import hash_values
 from gvibench.traces import SCALARS, check_attributes, trace_from_group
@@ -70,17 +70,34 @@ def read_manifest(path: Path) -> dict[str, Any]:
     return manifest
 
 
-def aggregate(manifest_path: Path, out: Path, *, scheduler: str | None = None) -> None:
-    """Read every trace of a study and write one dataset; bad traces are named, all of them."""
+def aggregate(
+    manifest_path: Path,
+    out: Path,
+    *,
+    root: Path = Path(),
+    dask: Mapping[str, Any] | None = None,
+) -> None:
+    """Read every trace of a study and write one dataset; bad traces are named, all of them.
+
+    The manifest's paths are relative to `root`, and `dask` says where the tasks run: see
+    `gvibench.parallel`.
+    """
     manifest = read_manifest(manifest_path)
+    manifest["runs"] = [_located(run, root.absolute()) for run in manifest["runs"]]
     blocks = _batched(manifest["runs"])
-    with _runner(len(manifest["runs"]), scheduler) as run_tasks:
+    with task_runner(small=len(manifest["runs"]) <= IN_PROCESS, dask=dask or {}) as run_tasks:
         rows = _gather(run_tasks(_look, blocks))
         axis = np.unique(np.concatenate([row.iteration for row in rows]))
         names = [name for name in SCALARS if any(name in row.names for row in rows)]
         tasks = [(block, axis, names, RUNS_PER_TASK) for block in blocks]
         with atomic_path(out) as part:
             _write(part, manifest, rows, axis, names, run_tasks(_load, tasks))
+
+
+def _located(entry: Entry, root: Path) -> Entry:
+    """Return an entry whose paths hold in any working directory: tasks may run elsewhere."""
+    paths = {name: entry[name] for name in ("path", "choice", "optimum")}
+    return {**entry, **{name: path and str(root / path) for name, path in paths.items()}}
 
 
 def _batched(entries: list[Entry]) -> list[list[Entry]]:
@@ -169,45 +186,6 @@ def _load(task: tuple[list[Entry], np.ndarray, list[str], int]) -> tuple[list[by
                 block[j, k, at] = trace.scalars[name]
     zstd = Zstd(level=COMPRESSION_LEVEL)
     return [zstd.encode(values) for values in block], bad
-
-
-# Running tasks
-
-RunTasks = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
-
-
-class _runner:  # noqa: N801  (used like a function)
-    """A context that maps a function over tasks, in order, on Dask or in this process."""
-
-    def __init__(self, runs: int, scheduler: str | None) -> None:
-        self._runs = runs
-        self._address = scheduler
-        self._client: Any = None
-
-    def __enter__(self) -> RunTasks:
-        if self._address is None and (self._runs <= IN_PROCESS or (os.cpu_count() or 1) == 1):
-            return map
-        from dask.distributed import Client
-
-        local = {"n_workers": os.cpu_count(), "threads_per_worker": 1, "dashboard_address": None}
-        connect: Any = Client
-        self._client = connect(self._address) if self._address else connect(**local)
-        return self._map_on_dask
-
-    def _map_on_dask(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[Any]:
-        # A few tasks ahead of the one that is awaited: finished blocks do not pile up.
-        ahead = 2 * len(self._client.scheduler_info()["workers"])
-        pending: list[Any] = []
-        for task in tasks:
-            pending.append(self._client.submit(function, task, pure=False))
-            if len(pending) > ahead:
-                yield pending.pop(0).result()
-        for future in pending:
-            yield future.result()
-
-    def __exit__(self, *_: object) -> None:
-        if self._client is not None:
-            self._client.close()
 
 
 # Writing

@@ -196,9 +196,7 @@ class Plan:
 
     def aggregate_text(self, study: str) -> str:
         """Return the text that defines a study's aggregation, its inputs apart."""
-        return _text(
-            code_hash=code_hash(["gvibench.aggregate"]), dask=self.config.dask, study=study
-        )
+        return _text(code_hash=code_hash(["gvibench.aggregate"]), study=study)
 
     def table_text(self, study: str, name: str) -> str:
         """Return the text that defines a table."""

@@ -254,6 +254,36 @@ class Style(Frozen):
     """In points."""
 
 
+class DaskOnSlurm(Frozen):
+    """Dask workers of one core each; needs `gvibench[slurm]`."""
+
+    workers: Annotated[int, Field(ge=1)] = 4
+    """How many."""
+    memory: str = "2GB"
+    """Of each."""
+    walltime: str = "01:00:00"
+    """Of each."""
+    partition: str | None = None
+    """Default: Slurm's."""
+    account: str | None = None
+    """Default: Slurm's."""
+
+
+class Dask(Frozen):
+    """The Dask cluster that traces are aggregated on: a running one, or one made for it."""
+
+    scheduler_address: str | None = None
+    """Of a running Dask cluster whose workers see the same files: `tcp://host:8786`."""
+    slurm: DaskOnSlurm | None = None
+    """Workers that Slurm starts for the aggregation."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.scheduler_address is None) == (self.slurm is None):
+            raise ValueError("takes either 'scheduler_address' or 'slurm'")
+        return self
+
+
 class Config(Frozen):
     """A config file: one study or several."""
 
@@ -265,8 +295,9 @@ class Config(Frozen):
     """Data sets to leave out of every study; a study with none left is left out itself."""
     style: Style = Style()
     """How figures look."""
-    dask: str | None = None
-    """Address of a Dask scheduler to aggregate on (default: this machine)."""
+    dask: Dask | None = None
+    """Dask cluster to aggregate on, `{scheduler_address: tcp://host:8786}` or
+    `{slurm: {workers: 4}}` (default: this machine)."""
 
 
 def load_config(values: Mapping[str, Any], where: str = "config") -> Config:
@@ -299,6 +330,8 @@ def _names_at(place: tuple[int | str, ...]) -> Iterable[str]:
         "solvers": SolverSettings,
         "tuning": Tuning,
         "style": Style,
+        "dask": Dask,
+        "slurm": DaskOnSlurm,
         "step": LogGrid,
         "steps": LogGrid,
     }
@@ -314,5 +347,7 @@ MODELS: tuple[type[BaseModel], ...] = (
     Tuning,
     LogGrid,
     Style,
+    Dask,
+    DaskOnSlurm,
 )
 """Everything a config may contain."""

@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("tune", _tune, "data", "out"),
         ("choose", _choose, "out"),
         ("beta", _beta, "data", "out"),
-        ("aggregate", _aggregate, "manifest", "out"),
+        ("aggregate", _aggregate, "manifest", "root", "out"),
         ("table", _table, "aggregate", "out"),
         ("figure", _figure, "aggregate", "out"),
         ("summary", _summary, "aggregate", "out"),
@@ -50,6 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             added.add_argument("--figures", type=Path, nargs="*", default=[])
         if name == "tune":
             added.add_argument("--previous", type=Path, nargs="?")
+        if name == "aggregate":
+            added.add_argument("--dask", metavar="JSON", required=True)
         if name == "choose":
             added.add_argument("--rounds", type=Path, nargs="+", required=True)
     return call(parser, arguments)
@@ -165,7 +167,8 @@ def _choose(options: argparse.Namespace) -> None:
 def _aggregate(options: argparse.Namespace) -> None:
     from gvibench.aggregate import aggregate
 
-    aggregate(options.manifest, options.out, scheduler=_job(options)["dask"])
+    dask = json.loads(options.dask)["dask"]
+    aggregate(options.manifest, options.out, root=options.root, dask=dask)
 
 
 def _table(options: argparse.Namespace) -> None:
