@@ -93,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
 
     show = commands.add_parser("show", help="summarise a trace for a person")
     show.set_defaults(command=_show)
-    show.add_argument("trace", type=Path)
+    show.add_argument("trace", help="a file, or an object such as s3://bucket/t.zarr.zip")
 
     plan = commands.add_parser("plan", help="estimate what a study will cost, without running it")
     plan.set_defaults(command=_plan)

@@ -4,11 +4,12 @@ import contextlib
 import os
 import tempfile
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 
 from gvibench.errors import UserError
 
-__all__ = ["atomic_path", "cache_dir", "check_writable"]
+__all__ = ["atomic_path", "cache_dir", "check_writable", "fetched", "is_remote"]
 
 
 def cache_dir() -> Path:
@@ -51,6 +52,31 @@ def atomic_path(target: str | os.PathLike[str]) -> Iterator[Path]:
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
+
+
+def is_remote(path: str | os.PathLike[str]) -> bool:
+    """Say whether a path is the address of an object in a store, such as `s3://bucket/name`."""
+    return "://" in os.fspath(path)
+
+
+def fetched(address: str) -> BytesIO:
+    """Return the content of an object; credentials and endpoint come from the usual variables.
+
+    It is fetched whole: most of it is read sooner or later, and one request is faster than many.
+    """
+    from fsspec.core import url_to_fs
+
+    try:
+        from obstore.exceptions import BaseError
+        from obstore.fsspec import register
+    except ImportError as error:
+        raise UserError(f"reading {address} needs: pip install 'gvibench[s3]'") from error
+    register(address.partition("://")[0])
+    try:
+        filesystem, path = url_to_fs(address)
+        return BytesIO(filesystem.cat_file(path))
+    except (OSError, ValueError, BaseError) as error:
+        raise UserError(f"cannot read {address}: {' '.join(str(error).split())}") from error
 
 
 def check_writable(target: Path) -> None:

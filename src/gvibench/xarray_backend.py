@@ -1,13 +1,17 @@
 """Lets `xarray.open_dataset("t.zarr.zip")` open traces and the other files we write."""
 
 import os
+import zipfile
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
 from xarray.backends import BackendEntrypoint
-from zarr.storage import ZipStore
+from zarr.core.buffer import Buffer, cpu
+from zarr.storage import MemoryStore, ZipStore
+
+from gvibench.files import fetched, is_remote
 
 __all__ = ["GvibenchBackend"]
 
@@ -25,6 +29,16 @@ def decode_labels(dataset: xr.Dataset) -> xr.Dataset:
     return dataset
 
 
+def _store(path: str) -> ZipStore | MemoryStore:
+    if not is_remote(path):
+        return ZipStore(path, mode="r")
+    with zipfile.ZipFile(fetched(path)) as archive:
+        members: dict[str, Buffer] = {
+            name: cpu.Buffer.from_bytes(archive.read(name)) for name in archive.namelist()
+        }
+    return MemoryStore(members, read_only=True)
+
+
 class GvibenchBackend(BackendEntrypoint):
     """Opens Zarr v3 groups in zip files."""
 
@@ -35,7 +49,7 @@ class GvibenchBackend(BackendEntrypoint):
         self, filename_or_obj: Any, *, drop_variables: str | Iterable[str] | None = None
     ) -> xr.Dataset:
         """Open a file for reading; variables are read when they are used."""
-        store = ZipStore(os.fspath(filename_or_obj), mode="r")
+        store = _store(os.fspath(filename_or_obj))
         dataset: xr.Dataset = xr.open_zarr(
             store, consolidated=False, chunks=None, drop_variables=drop_variables
         )

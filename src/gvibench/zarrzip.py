@@ -17,14 +17,13 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from gvibench.errors import UserError
-from gvibench.files import atomic_path
+from gvibench.files import atomic_path, fetched, is_remote
 
 __all__ = ["Group", "StoredGroup", "chunked_array", "member", "open_zip", "write_zip"]
 
@@ -115,11 +114,11 @@ def open_zip(path: str | os.PathLike[str]) -> Iterator["StoredGroup"]:
     """Open a file of `write_zip`; arrays are read, and their checksums compared, when asked for.
 
     A file that is missing, cut off, damaged or something else altogether is a `UserError`, also
-    when the damage shows only while the body of the `with` statement reads an array.
+    when the damage shows only while the body of the `with` statement reads an array. The path may
+    be the address of an object in a store.
     """
-    path = Path(path)
     try:
-        archive = zipfile.ZipFile(path)
+        archive = zipfile.ZipFile(fetched(str(path)) if is_remote(path) else path)
     except FileNotFoundError as error:
         raise UserError(f"{path} does not exist") from error
     except OSError as error:
