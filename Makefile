@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 LARGE := mnist,covtype,covtype-50k,phishing,n-32000,d-512,d-1024
 # Tests that need more than this machine and a few minutes have targets of their own.
 ELSEWHERE := not paper and not browser and not cluster and not faults
-.PHONY: help study paper paper-small gallery test test-all test-paper test-browser lint bench clean
+.PHONY: help study paper paper-small gallery test test-all test-paper test-browser test-cluster lint bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
@@ -31,6 +31,10 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/.browser: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[browser]'
 	@command -v chromium || test "$$(id -u)" != 0 || { apt-get update -qq && apt-get install -y -qq chromium; }
+	@touch $@
+
+$(VENV)/.cluster: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,slurm]'
 	@touch $@
 
 study: $(VENV)/.study  ## run the default study: results/ when it is done
@@ -56,6 +60,9 @@ test-paper: $(VENV)/.dev  ## run the paper on its smaller data sets and compare 
 
 test-browser: $(VENV)/.browser  ## the report page in headless Chromium
 	pytest -m browser
+
+test-cluster: $(VENV)/.cluster  ## on a real Slurm, which it installs by apt: needs root
+	pytest -m cluster tests/cluster
 
 lint: $(VENV)/.dev  ## formatting, style and types
 	ruff check

@@ -17,11 +17,13 @@ rule draw_figure:
         behind=f"{RESULTS}/{{study}}/figures/{{name}}.json",
     log:
         f"{RESULTS}/{{study}}/logs/figures/{{name}}.log",
+    group:
+        "outputs"
     conda:
         "../envs/gvibench.yaml"
     resources:
-        mem_mb=2000,
-        runtime=30,
+        mem_mb=lambda wildcards, attempt: grown(1000, attempt),
+        runtime=lambda wildcards, attempt: grown(10, attempt),
     params:
         job=lambda wildcards: PLAN.figure_text(wildcards.study, wildcards.name),
     shell:

@@ -17,6 +17,9 @@ rule write_summary:
         f"{RESULTS}/{{study}}/logs/summary.log",
     conda:
         "../envs/gvibench.yaml"
+    resources:
+        mem_mb=lambda wildcards, attempt: grown(1000, attempt),
+        runtime=lambda wildcards, attempt: grown(10, attempt),
     params:
         job=lambda wildcards: PLAN.summary_text(wildcards.study),
     shell:

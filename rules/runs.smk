@@ -9,13 +9,20 @@ rule run_solver:
         f"{RESULTS}/{{study}}/runs/{{dataset}}/{{solver}}/{{variant}}/{{name}}.zarr.zip",
     log:
         f"{RESULTS}/{{study}}/logs/runs/{{dataset}}/{{solver}}/{{variant}}/{{name}}.log",
+    group:
+        lambda wildcards: run_group(run_job(wildcards))
     conda:
         "../envs/gvibench.yaml"
     threads: lambda wildcards: reserved_cores(run_job(wildcards))
     resources:
-        mem_mb=lambda wildcards: memory_mb(run_job(wildcards).specs[0]),
-        runtime=lambda wildcards: runtime_minutes(run_job(wildcards)),
+        mem_mb=lambda wildcards, attempt: grown(
+            memory_mb(run_job(wildcards).specs[0]), attempt
+        ),
+        runtime=lambda wildcards, attempt: grown(
+            runtime_minutes(run_job(wildcards)), attempt
+        ),
         gpu=lambda wildcards: int(run_job(wildcards).specs[0].device == "cuda"),
+        slurm_extra=lambda wildcards: whole_node(run_job(wildcards)),
     params:
         job=lambda wildcards: run_job(wildcards).text,
     shell:

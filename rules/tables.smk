@@ -16,8 +16,13 @@ rule write_table:
         tex=f"{RESULTS}/{{study}}/tables/{{name}}.tex",
     log:
         f"{RESULTS}/{{study}}/logs/tables/{{name}}.log",
+    group:
+        "outputs"
     conda:
         "../envs/gvibench.yaml"
+    resources:
+        mem_mb=lambda wildcards, attempt: grown(1000, attempt),
+        runtime=lambda wildcards, attempt: grown(10, attempt),
     params:
         job=lambda wildcards: PLAN.table_text(wildcards.study, wildcards.name),
     shell:

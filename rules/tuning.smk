@@ -10,11 +10,18 @@ rule tune_round:
         f"{RESULTS}/{{study}}/tuning/{{dataset}}/{{solver}}/{{variant}}/round-{{round}}.zarr.zip",
     log:
         f"{RESULTS}/{{study}}/logs/tuning/{{dataset}}/{{solver}}/{{variant}}/round-{{round}}.log",
+    group:
+        "tuning"
     conda:
         "../envs/gvibench.yaml"
     resources:
-        mem_mb=lambda wildcards: memory_mb(tuning_job(wildcards).spec),
-        runtime=240,
+        mem_mb=lambda wildcards, attempt: grown(
+            memory_mb(tuning_job(wildcards).spec), attempt
+        ),
+        runtime=lambda wildcards, attempt: grown(
+            tuning_minutes(tuning_job(wildcards)), attempt
+        ),
+        gpu=lambda wildcards: int(tuning_job(wildcards).spec.device == "cuda"),
     params:
         job=lambda wildcards: tuning_job(wildcards).text,
     shell:
@@ -29,8 +36,13 @@ rule choose_step:
         f"{RESULTS}/{{study}}/tuning/{{dataset}}/{{solver}}/{{variant}}/choice.json",
     log:
         f"{RESULTS}/{{study}}/logs/tuning/{{dataset}}/{{solver}}/{{variant}}/choice.log",
+    group:
+        "tuning"
     conda:
         "../envs/gvibench.yaml"
+    resources:
+        mem_mb=lambda wildcards, attempt: grown(1000, attempt),
+        runtime=lambda wildcards, attempt: grown(10, attempt),
     params:
         job=lambda wildcards: tuning_job(wildcards).text,
     shell:
@@ -48,8 +60,10 @@ rule choose_beta:
     conda:
         "../envs/gvibench.yaml"
     resources:
-        mem_mb=lambda wildcards: memory_mb(beta_job(wildcards).spec),
-        runtime=120,
+        mem_mb=lambda wildcards, attempt: grown(
+            memory_mb(beta_job(wildcards).spec), attempt
+        ),
+        runtime=lambda wildcards, attempt: grown(120, attempt),
     params:
         job=lambda wildcards: beta_job(wildcards).text,
     shell:

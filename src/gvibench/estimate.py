@@ -3,12 +3,21 @@
 import math
 
 from gvibench.datasets.catalogue import find
-from gvibench.jobs import RunJob
+from gvibench.jobs import RunJob, TuningJob
 from gvibench.run import is_reduced
 from gvibench.solvers import configure, solver_class
 from gvibench.spec import DataSpec, ProblemSpec, RunSpec
 
-__all__ = ["data_memory_mb", "memory_mb", "run_seconds", "runtime_minutes", "sizes"]
+__all__ = [
+    "data_memory_mb",
+    "is_short",
+    "memory_mb",
+    "run_seconds",
+    "runtime_minutes",
+    "sizes",
+    "tuning_minutes",
+    "tuning_trials",
+]
 
 UNKNOWN = (10_000, 100)
 """Rows and columns of a file that nobody has read yet."""
@@ -25,6 +34,9 @@ OVERHEAD_SECONDS = 2e-4
 """Python's share of an iteration."""
 RECORD_SHARE = 0.6
 """Recording an iterate, as a share of making one."""
+
+SHORT_SECONDS = 30.0
+"""Up to here a job takes no longer than a cluster needs to start one."""
 
 
 def sizes(data: DataSpec) -> tuple[int, int]:
@@ -75,6 +87,26 @@ def run_seconds(spec: RunSpec, most_rows: int | None = None) -> float:
     return min(seconds, 2 * spec.seconds) if spec.seconds else seconds
 
 
+def _job_seconds(job: RunJob) -> float:
+    return START_SECONDS + len(job.specs) * run_seconds(job.specs[0])
+
+
+def is_short(job: RunJob) -> bool:
+    """Say whether a cluster should do the job together with others; one that is timed, never."""
+    return not job.exclusive and _job_seconds(job) <= SHORT_SECONDS
+
+
 def runtime_minutes(job: RunJob) -> int:
     """Return a generous limit for the queue of a cluster."""
-    return 5 + math.ceil(5 * len(job.specs) * (run_seconds(job.specs[0]) + START_SECONDS) / 60)
+    return 5 + math.ceil(5 * _job_seconds(job) / 60)
+
+
+def tuning_trials(job: TuningJob) -> int:
+    """Return how many runs a round of tuning makes."""
+    grid: int = job.settings["steps"]["count"] * len(job.settings["init_scales"])
+    return grid * len(job.settings["seeds"])
+
+
+def tuning_minutes(job: TuningJob) -> int:
+    """Return a generous limit for one round of tuning."""
+    return 5 + math.ceil(5 * tuning_trials(job) * run_seconds(job.spec) / 60)

@@ -5,6 +5,7 @@ import contextlib
 import functools
 import hashlib
 import importlib.util
+import os
 import platform
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
@@ -105,11 +106,13 @@ def versions() -> dict[str, str]:
 
 
 def machine() -> dict[str, str]:
-    """Return the name and kind of the machine."""
+    """Return the name and kind of the machine, and what a batch system gave to this process."""
     return {
         "host": platform.node(),
         "processor": _processor(),
         "system": f"{platform.system()} {platform.release()}",
+        "slurm_job": os.environ.get("SLURM_JOB_ID", ""),
+        "cuda_visible_devices": os.environ.get("CUDA_VISIBLE_DEVICES", ""),
     }
 
 

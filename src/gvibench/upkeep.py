@@ -9,7 +9,7 @@ from pathlib import Path
 from gvibench.aggregate import check
 from gvibench.datasets.prepared import read_prepared
 from gvibench.errors import UserError
-from gvibench.estimate import START_SECONDS, memory_mb, run_seconds, sizes
+from gvibench.estimate import START_SECONDS, memory_mb, run_seconds, sizes, tuning_trials
 from gvibench.jobs import Plan
 from gvibench.optimum import read_optimum
 
@@ -100,8 +100,7 @@ def estimate_cost(plan: Plan) -> Cost:
             + (4 * d * d if 8 * d * d < 2e6 else 0)
         )
     for tuning in plan.tuning.values():
-        grid = tuning.settings["steps"]["count"] * len(tuning.settings["init_scales"])
-        trials = grid * len(tuning.settings["seeds"])
+        trials = tuning_trials(tuning)
         jobs["tuning"] += len(tuning.rounds) + 1
         # A good part of the trials diverges early.
         trial = 0.7 * run_seconds(tuning.spec, tuning.settings["rows"])

@@ -1,0 +1,126 @@
+"""Studies on a real Slurm of two nodes: undisturbed, and with everything going wrong."""
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+import xarray as xr
+import yaml
+
+from conftest import on_slurm, wait_for
+from gvibench.aggregate import aggregate
+from gvibench.checkpoints import checkpoint_path
+from gvibench.traces import read_trace
+from workflow.project import ROOT, Project
+
+pytestmark = pytest.mark.cluster
+
+SMOKE = yaml.safe_load((ROOT / "config/smoke.yaml").read_text())["studies"]["smoke"]
+SMOKE |= {"figures": ["gap"], "tables": ["performance"]}
+AGGREGATE = ("--", "results/s/aggregate.zarr.zip")
+
+
+def start(project: Project, log: Path, *words: str, **options: str) -> subprocess.Popen:
+    with log.open("w") as out:
+        return subprocess.Popen(
+            on_slurm(project, *words, **options),
+            cwd=project.folder,
+            env=project.environment(),
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
+
+
+def finish(process: subprocess.Popen, log: Path) -> None:
+    try:
+        assert process.wait(timeout=400) == 0, log.read_text()
+    finally:
+        process.kill()
+
+
+@pytest.fixture(scope="module")
+def smoke(slurm, tmp_path_factory):
+    """The smoke study, done on this machine and on the cluster."""
+    folder = tmp_path_factory.mktemp("smoke")
+    local = Project.create(folder / "local", SMOKE)
+    project = local.copy(folder / "cluster")
+    process = start(project, folder / "log", profile="slurm-gpu")
+    local.snakemake(*AGGREGATE)
+    finish(process, folder / "log")
+    return local, project
+
+
+def test_smoke_study_with_pretend_gpus(slurm, smoke):
+    local, project = smoke
+    assert project.numbers() == local.numbers()
+    assert (project.folder / "results/s/summary.md").exists()
+
+    # All four runs went in one job, one after the other: it asked for the memory of one, and a GPU.
+    [runs] = [job for job in slurm.jobs() if "run_solver" in job["Comment"]]
+    assert runs["NumCPUs"] == "1"
+    assert runs["TresPerJob"] == "gres:gpu:1"
+    for path in project.plan().runs:
+        attrs = read_trace(project.folder / path).attrs
+        assert attrs["slurm_job"] == runs["JobId"]
+        assert attrs["cuda_visible_devices"] == "0"
+    others = [job for job in slurm.jobs() if "run_solver" not in job["Comment"]]
+    assert not any("TresPerJob" in job for job in others)
+    assert not list((project.folder / "results/logs/slurm").rglob("*.log"))  # only failures stay
+
+
+def test_aggregate_by_dask_workers_that_slurm_starts(slurm, smoke, tmp_path, monkeypatch):
+    _, project = smoke
+    monkeypatch.chdir(project.folder)
+    out = tmp_path / "aggregate.zarr.zip"
+    workers = {"workers": 2, "memory": "500MB", "walltime": "00:10:00"}
+    aggregate(Path("results/s/manifest.json"), out, dask={"slurm": workers})
+    with xr.open_dataset(out) as made, xr.open_dataset("results/s/aggregate.zarr.zip") as known:
+        assert made.identical(known)
+    assert [job["JobName"] for job in slurm.jobs()].count("dask-worker") == 2
+
+
+# Long enough to be disturbed.
+LONG = {**SMOKE, "iterations": 60_000, "record_every": 1000, "figures": [], "tables": []}
+
+
+def test_disturbed_study(slurm, tmp_path):
+    local = Project.create(tmp_path / "local", LONG)
+    plan = local.plan()
+    local.snakemake("--", *plan.data, *plan.optima)
+    project = local.copy(tmp_path / "cluster")
+    logs = [tmp_path / "first", tmp_path / "second"]
+
+    alone = ("--group-components", "runs=1")
+    first = start(project, logs[0], *alone, *AGGREGATE)
+    running = wait_for(lambda: len(found := slurm.workers(project.folder)) == 4 and found)
+    assert "4 running" in project.gvibench("status").stdout
+
+    cancelled, killed = sorted(running)[:2]
+    subprocess.run(["scancel", running[cancelled].job], check=True)
+    os.kill(running[killed].pid, signal.SIGKILL)
+    wait_for(lambda: slurm.job(running[cancelled].job)["JobState"] == "CANCELLED")
+    wait_for(lambda: slurm.job(running[killed].job)["JobState"] == "FAILED")
+    assert checkpoint_path(project.folder / cancelled).exists()  # Slurm's SIGTERM was heard
+    wait_for(lambda: logs[0].read_text().count("Trying to restart job") == 2)
+
+    first.kill()
+    first.wait()
+    subprocess.run(
+        on_slurm(project, "--unlock"), cwd=project.folder, env=project.environment(), check=True
+    )
+    before = {job["JobId"] for job in slurm.jobs()}
+    second = start(project, logs[1], *alone, *AGGREGATE)
+    found = wait_for(
+        lambda: [
+            worker for worker in slurm.workers(project.folder).values() if worker.job not in before
+        ]
+    )
+    slurm.lose(found[0].node)
+    wait_for(lambda: slurm.job(found[0].job).get("Restarts") == "1")
+    slurm.bring_back(found[0].node)
+    slurm.start_now(found[0].job)
+    local.snakemake(*AGGREGATE)
+    finish(second, logs[1])
+    assert project.numbers() == local.numbers()
