@@ -13,7 +13,7 @@ from measure import table
 from gvibench.datasets import prepare
 from gvibench.datasets.catalogue import complete
 from gvibench.datasets.prepared import read_prepared
-from gvibench.run import execute
+from gvibench.loop import execute
 from gvibench.spec import DataSpec, RunSpec
 
 SHAPES = ((200_000, 54), (20_000, 784), (3_000, 1_500))

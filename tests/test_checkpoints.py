@@ -12,7 +12,7 @@ import pytest
 from gvibench import checkpoints, solvers
 from gvibench.checkpoints import Checkpoints, checkpoint_path
 from gvibench.errors import Interrupted
-from gvibench.run import execute
+from gvibench.loop import execute
 from gvibench.traces import read_trace
 from problems import spec
 from test_run import prepared

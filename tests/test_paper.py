@@ -7,9 +7,9 @@ import pytest
 from gvibench.datasets import prepared_path
 from gvibench.datasets.catalogue import complete, find
 from gvibench.datasets.prepared import read_prepared
+from gvibench.loop import execute
 from gvibench.optimum import find_optimum
 from gvibench.presets import PAPER_STEPS
-from gvibench.run import execute
 from gvibench.spec import DataSpec, ProblemSpec, RunSpec
 
 PRINTED = {

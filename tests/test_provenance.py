@@ -10,7 +10,7 @@ from gvibench.provenance import code_hash, machine, versions
 
 HASHES = """
 import sys
-from gvibench.run import run_code_hash
+from gvibench.loop import run_code_hash
 from gvibench.spec import DataSpec, RunSpec
 import gvibench
 for solver in ("vn", "sr-vn", "sr-vn-rotated"):
@@ -71,7 +71,7 @@ def test_editing_code_changes_the_hashes_of_the_runs_that_use_it(copy):
     assert edit("expectations/kernels/exact.py") == {
         key for key in everything if " logistic exact" in key
     }
-    for shared in ("run.py", "recording.py", "gaussian.py", "models/base.py", "traces.py"):
+    for shared in ("loop.py", "recording.py", "gaussian.py", "models/base.py", "traces.py"):
         assert edit(shared) == everything
     assert edit("cli.py") == set()
     assert edit("optimum.py") == set()

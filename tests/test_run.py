@@ -8,8 +8,8 @@ from gvibench import solvers
 from gvibench.datasets.prepared import Prepared
 from gvibench.errors import UserError
 from gvibench.gaussian import CovarianceFactor
+from gvibench.loop import execute, initial_mean
 from gvibench.models import Rows
-from gvibench.run import execute, initial_mean
 from gvibench.spec import DataSpec
 from problems import build, rows, spec
 

@@ -5,7 +5,7 @@ import pytest
 
 from gvibench.checkpoints import checkpoint_path
 from gvibench.expansion import expand
-from gvibench.run import execute
+from gvibench.loop import execute
 from gvibench.status import progress_of, report
 from gvibench.study import load_config
 from gvibench.traces import write_trace

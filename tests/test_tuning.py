@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from gvibench.errors import UserError
-from gvibench.run import execute
+from gvibench.loop import execute
 from gvibench.solvers import MODULES
 from gvibench.spec import RunSpec
 from gvibench.tuning import (

@@ -9,8 +9,8 @@ import numpy as np
 from gvibench.aggregate import aggregate
 from gvibench.analysis import open_aggregate
 from gvibench.datasets.prepared import Prepared
+from gvibench.loop import execute, run_code_hash
 from gvibench.optimum import find_optimum, write_optimum
-from gvibench.run import execute, run_code_hash
 from gvibench.spec import DataSpec, ProblemSpec, RunSpec
 from gvibench.traces import write_trace
 

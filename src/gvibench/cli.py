@@ -273,7 +273,7 @@ def _prepared(options: argparse.Namespace, data: "DataSpec") -> "Prepared":
 def _run(options: argparse.Namespace) -> None:
     from gvibench.checkpoints import checkpoint_path, stop_on_sigterm
     from gvibench.files import check_writable
-    from gvibench.run import CHECKPOINT_SECONDS, execute
+    from gvibench.loop import CHECKPOINT_SECONDS, execute
     from gvibench.spec import RunSpec
     from gvibench.summary import summarise
     from gvibench.traces import write_trace

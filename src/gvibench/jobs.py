@@ -13,10 +13,10 @@ from typing import Any
 
 from gvibench import figures, tables
 from gvibench.datasets.catalogue import find
+from gvibench.loop import run_code_hash
 from gvibench.optimum import optimum_code_hash
 from gvibench.provenance import code_hash
 from gvibench.report.page import page_code_hash
-from gvibench.run import run_code_hash
 from gvibench.spec import DataSpec, ProblemSpec, RunSpec, hash_text, hash_values
 from gvibench.study import Config
 from gvibench.traces import group_name

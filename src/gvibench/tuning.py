@@ -18,8 +18,8 @@ import numpy as np
 from gvibench.datasets.prepared import Prepared
 from gvibench.errors import UserError
 from gvibench.files import atomic_path
+from gvibench.loop import execute
 from gvibench.optimum import find_optimum
-from gvibench.run import execute
 from gvibench.spec import ProblemSpec, RunSpec, parse
 from gvibench.traces import Trace, to_group, trace_from_group
 from gvibench.zarrzip import Group, open_zip, write_zip

@@ -96,7 +96,7 @@ def _optimum(options: argparse.Namespace) -> None:
 def _run(options: argparse.Namespace) -> None:
     from gvibench.checkpoints import checkpoint_path, stop_on_sigterm
     from gvibench.datasets.prepared import read_prepared
-    from gvibench.run import execute, run_code_hash
+    from gvibench.loop import execute, run_code_hash
     from gvibench.spec import RunSpec, parse
     from gvibench.summary import summarise
     from gvibench.traces import PACKED, group_name, to_group, write_trace

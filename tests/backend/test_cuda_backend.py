@@ -19,7 +19,7 @@ from gvibench.backend.numpy_backend import NumpyBackend
 from gvibench.backend.streamed_rows import StreamedRows
 from gvibench.datasets.prepared import Prepared
 from gvibench.errors import UserError
-from gvibench.run import execute
+from gvibench.loop import execute
 from problems import rows, spec
 
 
