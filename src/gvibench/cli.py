@@ -233,25 +233,19 @@ def _data_values(options: argparse.Namespace) -> dict[str, Any]:
 
 def _spec(options: argparse.Namespace, kind: type[Problem]) -> Problem:
     """Return the spec that `--spec` or the flags define, completed by the data set's preset."""
-    from gvibench.datasets.catalogue import complete, find
-    from gvibench.presets import PAPER_STEPS
-    from gvibench.spec import DataSpec, parse
+    from gvibench.datasets.catalogue import complete
+    from gvibench.defaults import completed_spec
+    from gvibench.spec import parse
 
     if options.spec is not None:
         _refuse_flags(options, kind)
         spec = parse(kind, options.spec, "--spec")
         return spec.model_copy(update={"data": complete(spec.data)})
-    data = complete(parse(DataSpec, _data_values(options), "data", from_text=True))
     given = vars(options)
     values = {name: given[name] for name in kind.model_fields if given.get(name) is not None}
-    values["data"] = data
-    values.setdefault("beta", find(data).beta)
     if "solver" in kind.model_fields:
         values["solver_options"] = _pairs(options.solver_option, "--solver-option")
-        step = PAPER_STEPS.get(data.dataset, {}).get(str(values.get("solver")))
-        if step is not None:
-            values.setdefault("step", step)
-    return parse(kind, values, "command line", from_text=True)
+    return completed_spec(kind, _data_values(options), values, "command line", from_text=True)
 
 
 def _refuse_flags(options: argparse.Namespace, kind: "type[ProblemSpec]") -> None:

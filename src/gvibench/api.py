@@ -1,0 +1,140 @@
+"""What a notebook needs: one run, a finished study, and the figure of the gaps.
+
+Everything else is in the datasets that these return, and xarray's to do.
+"""
+
+import functools
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import matplotlib
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+from gvibench.analysis import KIND, open_aggregate
+from gvibench.archive import opened_study
+from gvibench.datasets import prepared_path
+from gvibench.datasets.prepared import read_prepared
+from gvibench.defaults import completed_spec
+from gvibench.errors import UserError
+from gvibench.loop import execute
+from gvibench.optimum import find_optimum
+from gvibench.spec import DataSpec, Option, ProblemSpec, RunSpec, parse
+from gvibench.study import Style
+from gvibench.traces import write_trace
+from gvibench.xarray_backend import GvibenchBackend
+
+__all__ = ["load_study", "plot_gap", "run"]
+
+
+def run(
+    dataset: str, solver: str, *, data_options: dict[str, Option] | None = None, **settings: Any
+) -> xr.Dataset:
+    """Do one run and return its trace, as `xarray.open_dataset` would open it.
+
+    A run that diverges is a result, too: look at the attributes `status` and `reason`.
+
+    Parameters
+    ----------
+    dataset
+        A name of `gvibench datasets`, or any name for a file of your own given as `path`.
+    solver
+        A name of `gvibench solvers`.
+    data_options
+        Options of the data set.
+    **settings
+        All that `gvibench run --help` lists, with underscores: `step`, `iterations`, `beta`,
+        `split_seed`, ... What is not given is what it would be on the command line.
+    """
+    given = {name: settings.pop(name) for name in DataSpec.model_fields if name in settings}
+    data = {"dataset": dataset, **given, "options": data_options or {}}
+    spec = completed_spec(RunSpec, data, {"solver": solver, **settings}, "run")
+    trace = execute(spec, read_prepared(prepared_path(spec.data)))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run.zarr.zip"
+        write_trace(path, trace)
+        return xr.load_dataset(path, engine=GvibenchBackend)
+
+
+def load_study(path: str | Path) -> xr.Dataset:
+    """Return the aggregate of a finished study: its runs × their iterations, and all settings.
+
+    Parameters
+    ----------
+    path
+        The study's folder in `results`, its `aggregate.zarr.zip`, or what `gvibench export` made.
+    """
+    with opened_study(Path(path)) as aggregate, open_aggregate(aggregate) as dataset:
+        return dataset.load()
+
+
+def plot_gap(
+    shown: xr.Dataset | Sequence[xr.Dataset],
+    *,
+    gap: Literal["optimum", "best-seen"] = "optimum",
+    **style: Any,
+) -> Figure:
+    """Draw the objective gap against iterations, as the figure `gap` of a study does.
+
+    Parameters
+    ----------
+    shown
+        A study, or the traces of one or more runs: a panel per problem, a line per solver, a band
+        over seeds.
+    gap
+        What gaps of runs are measured from: the exact optimum, which is found if there is one, or
+        the best value that any of them has seen. A study has its own setting.
+    **style
+        `width` ("column" or "page") and `font_size`, as in a config.
+    """
+    from gvibench.figures.curves import over_iterations, plot_gaps
+    from gvibench.figures.style import settings
+
+    runs = [shown] if isinstance(shown, xr.Dataset) else list(shown)
+    if not runs:
+        raise UserError("there is nothing to plot: give a study or at least one run")
+    is_study = len(runs) == 1 and runs[0].attrs.get("kind") == KIND
+    dataset = runs[0] if is_study else _as_study(runs, gap)
+    look = parse(Style, style, "plot_gap").model_dump(mode="json")
+    with matplotlib.rc_context(settings(look)):
+        figure, _ = plot_gaps(dataset, look, over_iterations())
+        figure.draw_without_rendering()  # settles the layout while the settings hold
+    return figure
+
+
+def _as_study(runs: Sequence[xr.Dataset], gap: str) -> xr.Dataset:
+    """Return runs in the form of an aggregate, as far as gaps need it."""
+    specs = [parse(RunSpec, run.attrs["spec"], "run") for run in runs]
+    # `aggregate` does more than is wanted here: it reads files and compares hashes.
+    curves = [run["objective"] for run in runs]
+    objective = xr.concat(curves, dim="run", join="outer", combine_attrs="drop_conflicts")
+    known = gap == "optimum"
+    of_run = {
+        "optimum_objective": [_optimal_objective(spec) if known else np.nan for spec in specs],
+        "dataset": [spec.data.dataset for spec in specs],
+        "solver": [spec.solver for spec in specs],
+        "seed": [spec.seed for spec in specs],
+        "spec": [spec.canonical() for spec in specs],
+        "status": [run.attrs["status"] for run in runs],
+        "tuned": [False for _ in runs],
+    }
+    variables = {name: ("run", values) for name, values in of_run.items()}
+    return xr.Dataset({"objective": objective, **variables}, attrs={"kind": KIND, "gap": gap})
+
+
+def _optimal_objective(spec: RunSpec) -> float:
+    """Return the objective at the optimum of a run's problem; NaN if it need not have one."""
+    problem = spec.problem()
+    if problem.model == "non-convex" or problem.beta == 0:
+        return np.nan
+    return _found_optimum(problem.canonical())
+
+
+@functools.cache
+def _found_optimum(problem: str) -> float:
+    spec = parse(ProblemSpec, problem, "problem")
+    found = find_optimum(spec, read_prepared(prepared_path(spec.data)))
+    return float(found.attrs["objective"])

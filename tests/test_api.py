@@ -1,0 +1,85 @@
+"""What notebooks call."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import gvibench
+from figures.made_aggregate import Run, write_aggregate
+from gvibench.cli import main
+from gvibench.errors import UserError
+
+SMALL = {"dataset": "synthetic", "data_options": {"n": 60, "d": 3}, "iterations": 30}
+
+
+def test_a_run_is_the_run_of_the_command_line(tmp_path):
+    found = gvibench.run(solver="sr-vn", step=0.05, split_seed=3, **SMALL)
+    out = tmp_path / "t.zarr.zip"
+    words = ["--dataset", "synthetic", "--data-option", "n=60", "--data-option", "d=3"]
+    words += ["--solver", "sr-vn", "--step", "0.05", "--split-seed", "3", "--iterations", "30"]
+    assert main(["run", *words, "--out", str(out)]) == 0
+    with xr.open_dataset(out) as expected:
+        assert found.attrs["spec_hash"] == expected.attrs["spec_hash"]
+        assert found.drop_vars("seconds").equals(expected.drop_vars("seconds"))
+
+
+def test_mistakes_are_said_in_one_sentence():
+    with pytest.raises(UserError, match=r"unknown key 'stepp' \(did you mean 'step'\?\)"):
+        gvibench.run(solver="vn", stepp=0.1, **SMALL)
+    with pytest.raises(UserError, match="nothing to plot"):
+        gvibench.plot_gap([])
+
+
+def lines(figure):
+    return [line for axes in figure.axes for line in axes.get_lines()]
+
+
+def test_gaps_of_runs_are_measured_from_the_optimum():
+    runs = [gvibench.run(solver=name, step=0.5, **SMALL) for name in ("vn", "sr-vn")]
+    figure = gvibench.plot_gap(runs)
+    assert [line.get_label() for line in lines(figure)] == ["VN", "SR-VN"]
+    assert lines(figure)[0].get_ydata()[-1] < 1e-6
+    assert "optimum" in figure.get_supylabel()
+    # The best of the two has no gap to the best seen, which says nothing about the optimum.
+    seen = gvibench.plot_gap(runs, gap="best-seen", width="column")
+    assert "best seen" in seen.get_supylabel()
+    assert min(line.get_ydata()[-1] for line in lines(seen)) == 1e-12
+
+
+def test_runs_of_different_lengths_and_a_diverged_one():
+    long = gvibench.run(solver="vn", step=0.5, **SMALL)
+    short = gvibench.run(solver="vn", step=0.5, seed=1, **(SMALL | {"iterations": 10}))
+    broken = gvibench.run(solver="gd", step=100.0, **SMALL)
+    assert broken.attrs["status"] == "diverged"
+    figure = gvibench.plot_gap([long, short, broken])
+    assert figure.axes[0].get_lines()
+
+
+def test_a_study_is_loaded_and_drawn(tmp_path):
+    path = write_aggregate(tmp_path, [Run([20.0, 12.0]), Run([20.0, 11.0], seed=1)])
+    study = gvibench.load_study(path)
+    assert study.sizes == {"run": 2, "iteration": 2}
+    assert np.array_equal(lines(gvibench.plot_gap(study))[0].get_ydata(), [10.0, 1.5])
+    with pytest.raises(UserError, match=r"is not an aggregate|cannot be read"):
+        gvibench.load_study(__file__)
+    with pytest.raises(UserError, match="does not exist"):
+        gvibench.load_study(tmp_path / "nothing")
+
+
+def test_importing_the_package_and_the_fit_path_stay_light():
+    code = (
+        "import sys, gvibench, gvibench.worker, gvibench.loop, gvibench.traces;"
+        "heavy = ('xarray', 'pandas', 'matplotlib', 'gvibench.api', 'snakemake', 'rich');"
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_code_of_runs_does_not_count_the_api():
+    from gvibench.provenance import code_hash
+
+    assert code_hash(["gvibench"]) == code_hash(["gvibench"], unused=["gvibench.api"])
