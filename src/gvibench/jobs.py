@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gvibench import figures, tables
-from gvibench.datasets.catalogue import find
+from gvibench.datasets.catalogue import modules_of
 from gvibench.loop import run_code_hash
 from gvibench.optimum import optimum_code_hash
 from gvibench.provenance import code_hash
@@ -47,8 +47,7 @@ class DataJob:
     @functools.cached_property
     def text(self) -> str:
         """The defining text."""
-        loader = find(self.spec).loader.partition(":")[0]
-        code = code_hash(["gvibench.datasets.build", loader])
+        code = code_hash(["gvibench.datasets.build", *modules_of(self.spec)])
         return _text(code_hash=code, spec=self.spec.model_dump(mode="json"))
 
 
@@ -200,12 +199,12 @@ class Plan:
 
     def table_text(self, study: str, name: str) -> str:
         """Return the text that defines a table."""
-        code = code_hash(["gvibench.tables", tables.MODULES[name]])
+        code = code_hash(["gvibench.tables", tables.module_of(name)])
         return _text(code_hash=code, table=name, study=study)
 
     def figure_text(self, study: str, name: str) -> str:
         """Return the text that defines a figure."""
-        code = code_hash(["gvibench.figures", figures.MODULES[name]])
+        code = code_hash(["gvibench.figures", figures.module_of(name)])
         style = self.config.style.model_dump(mode="json")
         return _text(code_hash=code, figure=name, study=study, style=style)
 
@@ -238,6 +237,15 @@ class Plan:
         head = {"study": study, "title": settings.title, "gap": settings.gap}
         lines = ",\n".join(json.dumps(run, sort_keys=True) for run in runs)
         return f'{json.dumps(head)[:-1]}, "runs": [\n{lines}\n]}}\n'
+
+    def config_of(self, study: str) -> str:
+        """Return the text of a config with this study alone, to be kept with its results."""
+        import yaml
+
+        alone = self.config.model_copy(update={"studies": {study: self.config.studies[study]}})
+        values = alone.model_dump(mode="json", exclude_unset=True, exclude={"without"})
+        text: str = yaml.safe_dump(values, sort_keys=False)
+        return text
 
 
 def template(spec: ProblemSpec, opened: set[str]) -> dict[str, Any]:

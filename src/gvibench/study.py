@@ -9,7 +9,7 @@ solver; and, nearest of all, the solver within a data set.
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -19,6 +19,7 @@ from pydantic import (
     create_model,
     model_validator,
 )
+from pydantic_core import PydanticKnownError
 
 from gvibench import figures, tables
 from gvibench.errors import UserError
@@ -198,12 +199,21 @@ def _to_mapping(value: Any) -> Any:
     return value
 
 
-if TYPE_CHECKING:
-    Figure = str
-    Table = str
-else:
-    Figure = Literal[tuple(figures.MODULES)]
-    Table = Literal[tuple(tables.MODULES)]
+def _name_in(kind: Any) -> BeforeValidator:
+    """Accept every figure or table that is installed; the schema lists those that always are."""
+
+    def check(value: Any) -> Any:
+        if isinstance(value, str) and value not in kind.MODULES and value not in kind.names():
+            known = [f"'{name}'" for name in kind.names()]
+            expected = f"{', '.join(known[:-1])} or {known[-1]}"
+            raise PydanticKnownError("literal_error", {"expected": expected})
+        return value
+
+    return BeforeValidator(check, json_schema_input_type=Literal[tuple(kind.MODULES)])
+
+
+Figure = Annotated[str, _name_in(figures)]
+Table = Annotated[str, _name_in(tables)]
 
 
 class Study(Settings):

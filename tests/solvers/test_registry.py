@@ -1,10 +1,11 @@
-import importlib.metadata
+import sys
 
 import pytest
 
-from gvibench import solvers
+from gvibench import figures, registry, solvers, tables
 from gvibench.errors import UserError
 from gvibench.solvers import vn
+from gvibench.study import Study
 
 
 class Damped(vn.Vn):
@@ -19,15 +20,13 @@ class Damped(vn.Vn):
 
 @pytest.fixture
 def installed(monkeypatch):
-    """An entry point as an installed package would declare it."""
-    entry = importlib.metadata.EntryPoint("damped-vn", f"{__name__}:Damped", solvers.ENTRY_POINTS)
-    real = importlib.metadata.entry_points
-
-    def fake(**wanted):
-        found = [entry] if wanted.get("name", entry.name) == entry.name else []
-        return found if wanted.get("group") == solvers.ENTRY_POINTS else real(**wanted)
-
-    monkeypatch.setattr(solvers, "entry_points", fake)
+    """Entry points as an installed package would declare them."""
+    found = {
+        "gvibench.solvers": {"damped-vn": f"{__name__}:Damped", "vn": "elsewhere:Vn"},
+        "gvibench.figures": {"mine": f"{__name__}", "broken": "no.such.module"},
+        "gvibench.tables": {"mine": f"{__name__}"},
+    }
+    monkeypatch.setattr(registry, "_installed", lambda group: found.get(group, {}))
 
 
 def test_a_solver_of_another_package_is_found(installed):
@@ -38,6 +37,25 @@ def test_a_solver_of_another_package_is_found(installed):
 
     damped, plain = go(solver="damped-vn", step=0.2), go(solver="vn", step=0.1)
     assert damped.scalars["objective"].tolist() == plain.scalars["objective"].tolist()
+
+
+def test_a_name_of_ours_stays_ours(installed):
+    assert solvers.module_of("vn") == "gvibench.solvers.vn"
+    assert solvers.names().count("vn") == 1
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("kind", [figures, tables])
+def test_figures_and_tables_of_another_package_are_found(kind):
+    assert kind.names()[-1] in {"mine", "broken"}
+    assert kind.module_of("mine") == __name__
+    assert kind.REGISTRY.load("mine") is sys.modules[__name__]
+    Study(datasets=["wdbc"], solvers=["vn"], figures=["gap", "mine"], tables=["mine"])
+
+
+def test_an_addition_that_cannot_be_loaded_is_named(installed):
+    with pytest.raises(UserError, match="figure 'broken' could not be loaded: No module named"):
+        figures.REGISTRY.load("broken")
 
 
 @pytest.mark.parametrize("name", solvers.MODULES)

@@ -6,7 +6,7 @@ file through `gvibench.datasets.prepared`.
 
 from pathlib import Path
 
-from gvibench.datasets.catalogue import complete
+from gvibench.datasets.catalogue import complete, modules_of
 from gvibench.spec import DataSpec
 
 __all__ = ["prepare", "prepared_path"]
@@ -26,11 +26,14 @@ def prepared_path(spec: DataSpec) -> Path:
     """Return the prepared file of `spec` in the user's cache, making it if it is not there."""
     from gvibench.datasets.fetch import sha256_of
     from gvibench.files import cache_dir
+    from gvibench.provenance import code_hash
     from gvibench.spec import canonical_json, hash_text
 
     spec = complete(spec)
     own_files = [Path(path).expanduser() for path in (spec.path, spec.test_path) if path]
     key = [str(PREPARED_VERSION), canonical_json(spec), *(sha256_of(path) for path in own_files)]
+    if others := [name for name in modules_of(spec) if not name.startswith("gvibench.")]:
+        key.append(code_hash(others))  # of another package, which has no version here
     path = cache_dir() / "prepared" / f"{spec.dataset}-{hash_text(' '.join(key))}.zarr.zip"
     if not path.exists():
         prepare(spec, path)

@@ -29,6 +29,7 @@ __all__ = [
     "entry",
     "find",
     "is_npz",
+    "modules_of",
     "names",
 ]
 
@@ -164,6 +165,13 @@ def find(spec: DataSpec) -> Entry:
     if spec.test_path is not None:
         raise UserError(f"data set '{spec.dataset}': 'test_path' needs 'path' beside it")
     return entry(spec.dataset)
+
+
+def modules_of(spec: DataSpec) -> list[str]:
+    """Return the modules that load the data set of `spec` and, if it is not ours, define it."""
+    loader = find(spec).loader.partition(":")[0]
+    is_added = spec.path is None and spec.dataset not in BUILT_IN
+    return [loader, _plugins()[spec.dataset].module] if is_added else [loader]
 
 
 def _user_file(spec: DataSpec) -> Entry:

@@ -1,17 +1,18 @@
-"""The figures of a study, each drawn from its aggregate: PDF, SVG, PNG and what is behind them."""
+"""The figures of a study, each drawn from its aggregate: PDF, SVG, PNG and what is behind them.
 
-import importlib
+Other packages add figures through the entry-point group `gvibench.figures`: the name of the entry
+point is that of the figure, its value a module with a function `plot` like that of ours.
+"""
+
 import json
 from pathlib import Path
 from typing import Any
 
-from gvibench.errors import UserError
 from gvibench.files import atomic_path
-from gvibench.spec import suggest
+from gvibench.registry import Registry
 
-__all__ = ["MODULES", "draw"]
+__all__ = ["MODULES", "draw", "module_of", "names"]
 
-# As text, so that a figure depends only on the code of its own module.
 MODULES = {
     "gap": "gvibench.figures.gap",
     "test": "gvibench.figures.test",
@@ -25,6 +26,10 @@ MODULES = {
     "temperature": "gvibench.figures.temperature",
     "theory": "gvibench.figures.theory",
 }
+
+REGISTRY = Registry("figure", MODULES)
+names = REGISTRY.names
+module_of = REGISTRY.module_of
 
 # Dates would make equal figures differ in their bytes.
 UNDATED: dict[str, dict[str, Any]] = {
@@ -40,7 +45,7 @@ def draw(job: dict[str, Any], aggregate: Path, out: Path) -> None:
     Parameters
     ----------
     job
-        `figure` (a name in `MODULES`), `study`, `style` and `code_hash`.
+        `figure` (its name), `study`, `style` and `code_hash`.
     aggregate
         The aggregate of the study.
     out
@@ -54,10 +59,7 @@ def draw(job: dict[str, Any], aggregate: Path, out: Path) -> None:
     from gvibench.figures.behind import describe
     from gvibench.figures.style import settings
 
-    if job["figure"] not in MODULES:
-        near = suggest(job["figure"], MODULES)
-        raise UserError(f"there is no figure '{job['figure']}'{near}")
-    module = importlib.import_module(MODULES[job["figure"]])
+    module = REGISTRY.load(job["figure"])
     with open_aggregate(aggregate) as dataset, matplotlib.rc_context(settings(job["style"])):
         figure, shown = module.plot(dataset, job["style"])
         for extension, metadata in UNDATED.items():

@@ -1,16 +1,17 @@
-"""The tables of a study, each from its aggregate: CSV, Markdown and LaTeX with the same numbers."""
+"""The tables of a study, each from its aggregate: CSV, Markdown and LaTeX with the same numbers.
 
-import importlib
+Other packages add tables through the entry-point group `gvibench.tables`: the name of the entry
+point is that of the table, its value a module with a function `build` like that of ours.
+"""
+
 from pathlib import Path
 from typing import Any
 
-from gvibench.errors import UserError
 from gvibench.files import atomic_path
-from gvibench.spec import suggest
+from gvibench.registry import Registry
 
-__all__ = ["MODULES", "write_tables"]
+__all__ = ["MODULES", "module_of", "names", "write_tables"]
 
-# As text, so that a table depends only on the code of its own module.
 MODULES = {
     "datasets": "gvibench.tables.datasets",
     "performance": "gvibench.tables.performance",
@@ -21,6 +22,10 @@ MODULES = {
     "theory": "gvibench.tables.theory",
 }
 
+REGISTRY = Registry("table", MODULES)
+names = REGISTRY.names
+module_of = REGISTRY.module_of
+
 
 def write_tables(job: dict[str, Any], aggregate: Path, out: Path) -> None:
     """Write one table of a study.
@@ -28,7 +33,7 @@ def write_tables(job: dict[str, Any], aggregate: Path, out: Path) -> None:
     Parameters
     ----------
     job
-        `table` (a name in `MODULES`), `study` and `code_hash`.
+        `table` (its name), `study` and `code_hash`.
     aggregate
         The aggregate of the study.
     out
@@ -37,9 +42,7 @@ def write_tables(job: dict[str, Any], aggregate: Path, out: Path) -> None:
     from gvibench.analysis import open_aggregate
     from gvibench.tables.formats import to_csv, to_latex, to_markdown
 
-    if job["table"] not in MODULES:
-        raise UserError(f"there is no table '{job['table']}'{suggest(job['table'], MODULES)}")
-    module = importlib.import_module(MODULES[job["table"]])
+    module = REGISTRY.load(job["table"])
     with open_aggregate(aggregate) as dataset:
         table = module.build(dataset)
     for extension, write in (("csv", to_csv), ("md", to_markdown), ("tex", to_latex)):
