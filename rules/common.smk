@@ -115,14 +115,18 @@ def root_of(aggregate, study):
     return aggregate.removesuffix(f"{RESULTS}/{study}/aggregate.zarr.zip") or "."
 
 
+def bring_up_to_date(path, text):
+    if not Path(path).exists() or Path(path).read_text() != text:
+        with atomic_path(path) as part:
+            part.write_text(text)
+
+
 # The lists of runs are files because thousands of runs do not fit on a command line. They are brought
-# up to date here, once per start, and touched only when they change.
+# up to date here, once per start, and touched only when they change. So is what a study was made from.
 if workflow.is_main_process:
     for study in STUDIES:
-        path, text = Path(manifest(study)), PLAN.manifest(study)
-        if not path.exists() or path.read_text() != text:
-            with atomic_path(path) as part:
-                part.write_text(text)
+        bring_up_to_date(manifest(study), PLAN.manifest(study))
+        bring_up_to_date(f"{RESULTS}/{study}/config.yaml", PLAN.config_of(study))
 
 
 def reserved_cores(job):

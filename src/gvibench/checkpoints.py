@@ -17,12 +17,12 @@ import numpy as np
 from gvibench.backend import Array
 from gvibench.errors import Interrupted, UserError
 from gvibench.gaussian import CovarianceFactor, Factor, PrecisionFactor
-from gvibench.models import Model
+from gvibench.models import METRICS, Model
 from gvibench.recording import Recorder
 from gvibench.solvers import Solver, State
 from gvibench.zarrzip import Group, StoredGroup, open_zip, write_zip
 
-__all__ = ["Checkpoints", "checkpoint_path", "stop_on_sigterm"]
+__all__ = ["Checkpoints", "checkpoint_path", "kept_objectives", "stop_on_sigterm"]
 
 KIND = "gvibench checkpoint"
 FACTORS: dict[str, type[CovarianceFactor] | type[PrecisionFactor]] = {
@@ -34,6 +34,13 @@ FACTORS: dict[str, type[CovarianceFactor] | type[PrecisionFactor]] = {
 def checkpoint_path(out: Path) -> Path:
     """Return where the checkpoint of the run that writes `out` lives."""
     return out.with_name(f".{out.name}.checkpoint")
+
+
+def kept_objectives(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Return the iterations that a checkpoint has records of, and their objectives."""
+    with open_zip(path) as group:
+        recorded = group.group("recorded")
+        return recorded.read("iteration"), recorded.read("rows")[:, METRICS.index("objective")]
 
 
 class Checkpoints:

@@ -27,11 +27,11 @@ Problem = TypeVar("Problem", bound="ProblemSpec")
 # Looking for plug-ins of Pydantic at every start takes longer than reading the arguments.
 os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
-Command = Callable[[argparse.Namespace], None]
+Command = Callable[[argparse.Namespace], int | None]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return 0, or 2 after a mistake of the user's, which is printed."""
+    """Run one command; return its exit code, or 2 after a mistake of the user's, told in words."""
     return call(_parser(), arguments)
 
 
@@ -40,7 +40,7 @@ def call(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> in
     options = parser.parse_args(arguments)
     command: Command = options.command
     try:
-        command(options)
+        return command(options) or 0
     except UserError as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 2
@@ -55,7 +55,6 @@ def call(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> in
     except BrokenPipeError:  # the reader of our output has gone, as `head` does
         sys.stderr.close()
         return 1
-    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -109,6 +108,11 @@ def _parser() -> argparse.ArgumentParser:
         compare.add_argument(name, type=Path, help="results/<study>, or its aggregate.zarr.zip")
     compare.add_argument("--out", type=Path, default=Path("comparison.html"), help="page to write")
 
+    watch = commands.add_parser("watch", help="draw the curves of a study's running jobs, live")
+    watch.set_defaults(command=_watch)
+    watch.add_argument("config", type=Path, nargs="?", default=Path("config/config.yaml"))
+    watch.add_argument("--once", action="store_true", help="draw them once and leave")
+
     repair = commands.add_parser("repair", help="remove damaged or outdated files of a study")
     repair.set_defaults(command=_repair)
     repair.add_argument("config", type=Path, nargs="?", default=Path("config/config.yaml"))
@@ -123,6 +127,14 @@ def _parser() -> argparse.ArgumentParser:
     gallery.set_defaults(command=_gallery)
     gallery.add_argument("config", type=Path)
     gallery.add_argument("out", type=Path, help="folder to write, replaced if it is there")
+
+    export = commands.add_parser("export", help="pack a finished study into one archive")
+    export.set_defaults(command=_export)
+    export.add_argument("study", type=Path, help="its folder, results/<study>")
+    export.add_argument("--out", type=Path, required=True, help="archive to write (*.zip)")
+    export.add_argument("--traces", action="store_true", help="include the trace of every run")
+    export.add_argument("--author", action="append", default=[], help="may be given repeatedly")
+    export.add_argument("--license", metavar="SPDX", help="of the results, as in CC-BY-4.0")
 
     datasets = commands.add_parser("datasets", help="list the data sets")
     datasets.set_defaults(command=_datasets)
@@ -268,6 +280,7 @@ def _run(options: argparse.Namespace) -> None:
     from gvibench.checkpoints import checkpoint_path, stop_on_sigterm
     from gvibench.files import check_writable
     from gvibench.loop import CHECKPOINT_SECONDS, execute
+    from gvibench.progress import ProgressReport
     from gvibench.spec import RunSpec
     from gvibench.summary import summarise
     from gvibench.traces import write_trace
@@ -277,8 +290,10 @@ def _run(options: argparse.Namespace) -> None:
     data = _prepared(options, spec.data)
     checkpoint = checkpoint_path(options.out)
     every = CHECKPOINT_SECONDS if options.checkpoint_every is None else options.checkpoint_every
-    with stop_on_sigterm():
-        trace = execute(spec, data, checkpoint=checkpoint, checkpoint_every=every)
+    with stop_on_sigterm(), ProgressReport(spec) as progress:
+        trace = execute(
+            spec, data, checkpoint=checkpoint, checkpoint_every=every, progress=progress
+        )
     write_trace(options.out, trace)
     checkpoint.unlink(missing_ok=True)
     print(summarise(trace))
@@ -322,20 +337,15 @@ def _planned(options: argparse.Namespace) -> "Plan":
 
 
 def _plan(options: argparse.Namespace) -> None:
+    from gvibench.progress import duration
     from gvibench.upkeep import estimate_cost
 
     cost = estimate_cost(_planned(options))
     cores = os.cpu_count() or 1
     counts = ", ".join(f"{count} {kind}" for kind, count in cost.jobs.items() if count)
     print(f"{cost.jobs.total()} jobs: {counts}")
-    print(f"about {_duration(cost.wall_seconds(cores))} on {cores} cores")
+    print(f"about {duration(cost.wall_seconds(cores))} on {cores} cores")
     print(f"up to {cost.peak_mb} MB of memory per job, {cost.disk_mb:.0f} MB of disk")
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.1f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def _status(options: argparse.Namespace) -> None:
@@ -351,6 +361,12 @@ def _compare(options: argparse.Namespace) -> None:
     check_writable(options.out)
     write_comparison(options.A, options.B, options.out)
     print(options.out)
+
+
+def _watch(options: argparse.Namespace) -> None:
+    from gvibench.watch import watch
+
+    watch(_planned(options), once=options.once)
 
 
 def _repair(options: argparse.Namespace) -> None:
@@ -379,6 +395,23 @@ def _gallery(options: argparse.Namespace) -> None:
     from gvibench.report.gallery import write_gallery
 
     write_gallery(options.config, options.out)
+
+
+def _export(options: argparse.Namespace) -> None:
+    from gvibench.archive import export_study
+    from gvibench.files import check_writable
+
+    check_writable(options.out)
+    count = export_study(
+        options.study,
+        options.out,
+        traces=options.traces,
+        authors=options.author,
+        license_id=options.license,
+    )
+    print(f"{options.out}: {count} files, {options.out.stat().st_size / 1e6:.1f} MB")
+    if not (options.author and options.license):
+        print("for a DOI, say who made it and how it may be used: --author and --license")
 
 
 def _datasets(options: argparse.Namespace) -> None:

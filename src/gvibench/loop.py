@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,19 @@ from gvibench.solvers import Solver, State
 from gvibench.spec import RunSpec, canonical_json
 from gvibench.traces import Trace
 
-__all__ = ["CHECKPOINT_SECONDS", "execute", "initial_mean", "is_reduced", "run_code_hash"]
+__all__ = [
+    "CHECKPOINT_SECONDS",
+    "Progress",
+    "execute",
+    "initial_mean",
+    "is_reduced",
+    "run_code_hash",
+]
 
 CHECKPOINT_SECONDS = 120.0
 """How often a run keeps its state, unless told otherwise."""
+Progress = Callable[[int, Recorder, float], None]
+"""Takes the iteration, what has been recorded and the solver's time."""
 FACTOR_BYTES = 2_000_000
 """Covariance factors up to this size are stored without being asked for."""
 
@@ -49,13 +59,15 @@ def execute(
     exclusive: bool = False,
     checkpoint: Path | None = None,
     checkpoint_every: float = CHECKPOINT_SECONDS,
+    progress: Progress | None = None,
 ) -> Trace:
     """Do the run that `spec` defines on prepared data and return its trace.
 
     A run that diverges is a result: its trace ends with the last iterate that has an objective and
     says why. `exclusive` is noted in the trace; whoever starts the run knows what runs beside it.
     With a file for a `checkpoint`, the run goes on from it if it is there and keeps its state in it
-    now and then; the caller removes it once the trace is written.
+    now and then; the caller removes it once the trace is written. `progress` is told of every
+    iterate, outside the solver's time.
     """
     if data.spec != spec.data:
         raise UserError(
@@ -72,7 +84,7 @@ def execute(
         if checkpoint is not None:
             identity = f"{spec.spec_hash} {run_code_hash(spec)}"
             checkpoints = Checkpoints(checkpoint, identity, checkpoint_every)
-        ending = _iterate(spec, setup, recorder, checkpoints)
+        ending = _iterate(spec, setup, recorder, checkpoints, progress)
         arrays = _iterates(spec, setup, recorder)
     attrs = {
         "spec": spec.canonical(),
@@ -162,6 +174,7 @@ def _iterate(
     setup: _Setup,
     recorder: Recorder,
     checkpoints: Checkpoints | None,
+    progress: Progress | None,
 ) -> _Ending:
     model, solver = setup.model, setup.solver
     resumed = checkpoints.resume(model, solver, recorder) if checkpoints else None
@@ -190,6 +203,8 @@ def _iterate(
                 break
             if checkpoints is not None:
                 checkpoints.update(state, recorder, seconds)
+            if progress is not None:
+                progress(state.iteration, recorder, seconds)
     except Diverged as cause:
         status, reason = "diverged", f"at iteration {failing}: {cause}"
     recorder.finish(state, seconds)

@@ -3,7 +3,7 @@
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from gvibench.jobs import Plan, RunJob
 from gvibench.traces import check_attributes
 from gvibench.zarrzip import open_zip
 
-__all__ = ["Progress", "progress_of", "report"]
+__all__ = ["Progress", "headline", "progress_of", "progress_of_job", "report"]
 
 STATES = ("done", "diverged", "running", "failed", "pending")
 ALIVE_SECONDS = 600.0
@@ -35,14 +35,18 @@ class Progress:
 def progress_of(plan: Plan, study: str) -> Iterator[Progress]:
     """Yield the progress of every run job of a study."""
     for job in plan.of_study(study):
-        out = Path(job.path)
-        if out.exists():
-            yield _finished(job, out)
-        elif (started := _iteration(checkpoint_path(out))) is not None:
-            iterations = max(job.specs[0].iterations, 1)
-            yield Progress(job, "running", started / iterations, f"iteration {started}")
-        else:
-            yield _not_finished(job, _log_of(plan, job))
+        yield progress_of_job(plan, job)
+
+
+def progress_of_job(plan: Plan, job: RunJob) -> Progress:
+    """Return the progress of one run job."""
+    out = Path(job.path)
+    if out.exists():
+        return _finished(job, out)
+    if (started := _iteration(checkpoint_path(out))) is not None:
+        iterations = max(job.specs[0].iterations, 1)
+        return Progress(job, "running", started / iterations, f"iteration {started}")
+    return _not_finished(job, _log_of(plan, job))
 
 
 def _finished(job: RunJob, out: Path) -> Progress:
@@ -85,18 +89,23 @@ def report(plan: Plan) -> str:
     lines = []
     for study in plan.config.studies:
         found = list(progress_of(plan, study))
-        counts = Counter(progress.state for progress in found)
-        listed = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
-        left = sum(
-            (1 - progress.share) * (START_SECONDS + run_seconds(progress.job.specs[0]))
-            for progress in found
-            if progress.state in {"running", "pending", "failed"}
-        ) / (os.cpu_count() or 1)
-        ending = f"; about {left:.0f} s of runs left on this machine" if left else ""
-        lines.append(f"{study}: {len(found)} run jobs: {listed}{ending}")
+        lines.append(headline(study, found))
         for progress in found:
             if progress.state in {"running", "failed", "diverged"}:
                 share = f" {progress.share:.0%}" if progress.state == "running" else ""
                 note = f": {progress.note}" if progress.note else ""
                 lines.append(f"  {progress.state}{share} {progress.job.path}{note}")
     return "\n".join(lines)
+
+
+def headline(study: str, found: Sequence[Progress]) -> str:
+    """Return how many run jobs of a study are in which state, and how long the rest may take."""
+    counts = Counter(progress.state for progress in found)
+    listed = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
+    left = sum(
+        (1 - progress.share) * (START_SECONDS + run_seconds(progress.job.specs[0]))
+        for progress in found
+        if progress.state in {"running", "pending", "failed"}
+    ) / (os.cpu_count() or 1)
+    ending = f"; about {left:.0f} s of runs left on this machine" if left else ""
+    return f"{study}: {len(found)} run jobs: {listed}{ending}"

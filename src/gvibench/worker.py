@@ -97,6 +97,7 @@ def _run(options: argparse.Namespace) -> None:
     from gvibench.checkpoints import checkpoint_path, stop_on_sigterm
     from gvibench.datasets.prepared import read_prepared
     from gvibench.loop import execute, run_code_hash
+    from gvibench.progress import ProgressReport
     from gvibench.spec import RunSpec, parse
     from gvibench.summary import summarise
     from gvibench.traces import PACKED, group_name, to_group, write_trace
@@ -108,10 +109,18 @@ def _run(options: argparse.Namespace) -> None:
     specs = [parse(RunSpec, {**spec, **chosen}, "run") for spec in job["specs"]]
     _require_code(job, run_code_hash(specs[0]))
     checkpoint = None if job["packed"] else checkpoint_path(options.out)
+    traces = []
     with stop_on_sigterm():
-        traces = [
-            execute(spec, data, exclusive=job["exclusive"], checkpoint=checkpoint) for spec in specs
-        ]
+        for spec in specs:
+            with ProgressReport(spec) as progress:
+                trace = execute(
+                    spec,
+                    data,
+                    exclusive=job["exclusive"],
+                    checkpoint=checkpoint,
+                    progress=progress,
+                )
+            traces.append(trace)
     for trace in traces:
         print(summarise(trace))
     if checkpoint is not None:

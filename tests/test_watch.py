@@ -1,0 +1,96 @@
+"""What is drawn of running jobs."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from gvibench.checkpoints import checkpoint_path, kept_objectives
+from gvibench.cli import main
+from gvibench.expansion import expand
+from gvibench.loop import execute
+from gvibench.optimum import find_optimum, write_optimum
+from gvibench.study import load_config
+from gvibench.traces import write_trace
+from gvibench.watch import Watcher, chart
+from test_run import prepared
+
+CONFIG = {"datasets": ["synthetic"], "solvers": ["vn"], "step": 0.1, "seeds": 2, "iterations": 40}
+
+
+@pytest.fixture
+def plan(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = {"studies": {"s": CONFIG}}
+    Path("config").mkdir()
+    Path("config/config.yaml").write_text(yaml.safe_dump(config))
+    return expand(load_config(config))
+
+
+def run(job, **options):
+    return execute(job.specs[0], prepared(data=job.specs[0].data), **options)
+
+
+def start(job):
+    """Leave the checkpoint of a run behind."""
+    out = Path(job.path)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    return run(job, checkpoint=checkpoint_path(out), checkpoint_every=0.0)
+
+
+def test_checkpoints_hold_the_curve(plan):
+    job = plan.of_study("s")[0]
+    trace = start(job)
+    iteration, objective = kept_objectives(checkpoint_path(Path(job.path)))
+    assert iteration.tolist() == list(range(41))
+    assert np.array_equal(objective, trace.scalars["objective"])
+
+
+def test_one_frame_by_the_command(plan, capsys):
+    first, second = plan.of_study("s")
+    assert main(["watch", "--once"]) == 0
+    assert capsys.readouterr().out.startswith("s: 2 run jobs: 2 pending")
+    trace = start(first)
+    assert main(["watch", "--once"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("s: 2 run jobs: 1 running, 1 pending")
+    assert lines[1] == "synthetic, vn, step-0.1_scale-1.0, seed 0"
+    ends = trace.scalars["objective"][[0, -1]]
+    assert lines[2] == f"  objective {ends[0]:.3g} -> {ends[1]:.3g}, 100% done"
+    assert len(lines) == 3 + 5
+    assert set("".join(lines[3:])) <= {" ", *map(chr, range(0x2800, 0x2900))}
+
+    write_optimum(
+        first.optimum.path, find_optimum(first.optimum.spec, prepared(data=first.specs[0].data))
+    )
+    main(["watch", "--once"])
+    assert "  gap " in capsys.readouterr().out
+    for job in (first, second):
+        checkpoint_path(Path(job.path)).unlink(missing_ok=True)
+        write_trace(job.path, trace)
+    # Everything is done, so it ends by itself.
+    assert main(["watch"]) == 0
+    assert capsys.readouterr().out == "s: 2 run jobs: 2 done\n"
+
+
+def test_a_job_without_a_checkpoint_and_one_that_failed(plan):
+    log = Path("results/s/logs/runs/synthetic/vn/step-0.1_scale-1.0/seed-0.log")
+    log.parent.mkdir(parents=True)
+    log.write_text("")
+    watcher = Watcher(plan)
+    assert watcher.frame(72)[2] == "  no checkpoint yet, 40 iterations to do"
+    assert not watcher.ended
+    for seed in (0, 1):
+        log.with_name(f"seed-{seed}.log").write_text("gvibench.worker: no such luck\n")
+    assert "2 failed" in watcher.frame(72)[0]
+    assert watcher.ended
+
+
+def test_charts_fall_where_the_curve_falls():
+    x = np.arange(10)
+    rows = chart(x, -x.astype(float), width=6, rows=3)
+    assert [len(row) for row in rows] == [2, 4, 6]
+    flat = chart(x, np.full(10, 3.0), width=6, rows=3)
+    assert [len(row) for row in flat] == [0, 0, 6]
+    assert chart(np.array([]), np.array([]), 6, 3) == ["", "", ""]
