@@ -140,6 +140,17 @@ def _parser() -> argparse.ArgumentParser:
     datasets.set_defaults(command=_datasets)
     solvers = commands.add_parser("solvers", help="list the solvers and their options")
     solvers.set_defaults(command=_solvers)
+    new = commands.add_parser("new", help="start a package for a solver of your own")
+    new.set_defaults(command=_new)
+    new.add_argument("what", choices=("solver",))
+    new.add_argument("name", help="its name, as in 'my-solver'")
+    new.add_argument(
+        "--into", type=Path, default=Path(), metavar="DIR", help="where (default: here)"
+    )
+    check = commands.add_parser("check", help="put a solver to the tests that all must pass")
+    check.set_defaults(command=_check)
+    check.add_argument("what", choices=("solver",))
+    check.add_argument("name", help="the name it is installed under")
     doctor = commands.add_parser("doctor", help="check and time this machine's CPU or GPU")
     doctor.set_defaults(command=_doctor)
     doctor.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
@@ -432,6 +443,21 @@ def _solvers(options: argparse.Namespace) -> None:
         print(f"{name:14} {solver.title:14} {solver.reference}")
         for option, text in documentation(solver).items():
             print(f"{'':14}   {option} = {solver.model_fields[option].default!r}: {text}")
+
+
+def _new(options: argparse.Namespace) -> None:
+    from gvibench.scaffold import new_solver
+
+    folder = new_solver(options.name, options.into)
+    print(f"{folder}: next, pip install -e {folder} and gvibench check solver {options.name}")
+
+
+def _check(options: argparse.Namespace) -> int:
+    from gvibench.conformance import examine
+
+    verdict = examine(options.name)
+    print(verdict)
+    return 0 if verdict.passed else 1
 
 
 def _doctor(options: argparse.Namespace) -> None:

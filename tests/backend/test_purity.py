@@ -3,10 +3,10 @@
 import array_api_strict as strict
 import numpy as np
 import pytest
-from strict_backend import DEVICE, LookedError, StrictBackend, forbid_looking
 
 from gvibench import models, solvers
 from gvibench.backend.numpy_backend import NumpyBackend
+from gvibench.conformance.strict_backend import DEVICE, LookedError, StrictBackend, watched_arrays
 from gvibench.recording import Recorder
 from problems import rows, spec
 
@@ -15,8 +15,9 @@ MODELS = ["logistic", "non-convex", "linear"]
 
 
 @pytest.fixture(autouse=True)
-def no_looking(monkeypatch):
-    forbid_looking(monkeypatch)
+def no_looking():
+    with watched_arrays():
+        yield
 
 
 def run(backend, solver, model_name, count=3):

@@ -42,6 +42,9 @@ class Solver(Frozen):
     curvature: ClassVar[Curvature] = "hessian"
     """How this solver wants the model's curvature."""
 
+    adaptive: ClassVar[bool] = False
+    """Whether a step looks at values to decide how long it is, which waits for the device."""
+
     @property
     def rotation_invariant(self) -> bool:
         """Whether rotating the features rotates the iterates (so that d > n can be reduced)."""

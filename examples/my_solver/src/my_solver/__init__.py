@@ -1,0 +1,1 @@
+"""A solver, a data set and a figure for gvibench."""

@@ -1,0 +1,97 @@
+"""A package of another author's, installed beside ours, adds a solver, a data set and a figure."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+import xarray as xr
+import yaml
+from project import ROOT, Project
+
+EXAMPLE = ROOT / "examples/my_solver"
+
+
+class WithExample(Project):
+    """A project whose Python sees the example, installed in a folder of its own."""
+
+    @property
+    def installed(self):
+        return self.folder / "installed"
+
+    def environment(self):
+        given = super().environment()
+        return given | {"PYTHONPATH": f"{given['PYTHONPATH']}{os.pathsep}{self.installed}"}
+
+    def install(self):
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]
+        pip += ["--no-build-isolation", "--target", str(self.installed), str(EXAMPLE)]
+        subprocess.run(pip, check=True)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    config = yaml.safe_load((EXAMPLE / "config.yaml").read_text())
+    project = WithExample.create(tmp_path_factory.mktemp("example") / "project", {})
+    shutil.copy(EXAMPLE / "config.yaml", project.folder / "config/config.yaml")
+    project.install()
+    project.snakemake()
+    assert list(config["studies"]) == ["my-solver"]
+    return project
+
+
+def test_a_study_uses_what_the_package_adds(project):
+    assert len((EXAMPLE / "config.yaml").read_text().splitlines()) == 10
+    study = project.folder / "results/my-solver"
+    assert {path.suffix for path in study.glob("figures/my-solver-gradient.*")} == {
+        ".pdf",
+        ".svg",
+        ".png",
+        ".json",
+    }
+    assert "Damped VN" in (study / "figures/my-solver-gradient.svg").read_text()
+    with xr.open_dataset(study / "aggregate.zarr.zip") as dataset:
+        assert set(dataset["dataset"].values) == {"my-solver-moons", "wdbc"}
+        mine = dataset["solver"].values == "my-solver"
+        gaps = dataset["objective"].isel(iteration=-1) - dataset["optimum_objective"]
+        assert (dataset["status"].values == "completed").all()
+        assert abs(gaps.values[mine]).max() < 1e-6
+
+
+def test_the_package_is_listed_and_conforms(project):
+    assert "my-solver " in project.gvibench("solvers").stdout
+    assert "my-solver-moons" in project.gvibench("datasets").stdout
+    done = project.gvibench("check", "solver", "my-solver")
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.splitlines()[-1] == "my-solver conforms"
+
+
+ENDS = [
+    "aggregate.zarr.zip",
+    *(f"tables/performance.{end}" for end in ("csv", "md", "tex")),
+    *(f"figures/gap.{end}" for end in ("pdf", "svg", "png", "json")),
+    *(f"figures/my-solver-gradient.{end}" for end in ("pdf", "svg", "png", "json")),
+    "summary.md",
+]
+
+
+def edit(project, name):
+    path = project.installed / "my_solver" / name
+    path.write_text(path.read_text() + "\n\nEDITED = True\n")
+
+
+def test_editing_the_package_runs_again_what_it_should(project):
+    everything = set(project.outputs())
+    downstream = {f"results/my-solver/{name}" for name in ENDS}
+    edit(project, "figure.py")
+    only = {name for name in downstream if "my-solver-gradient" in name or "summary" in name}
+    assert project.executed() == only
+    edit(project, "solver.py")
+    runs = {name for name in everything if "/runs/" in name and "/my-solver/step" in name}
+    assert len(runs) == 4
+    assert project.executed() == runs | downstream
+    edit(project, "dataset.py")
+    of_moons = {name for name in everything if "moons" in name}
+    assert len(of_moons) == 6  # data, optimum, two runs of two solvers
+    assert project.executed() == of_moons | downstream
