@@ -42,8 +42,8 @@ def test_a_terminal_gets_a_bar_at_most_five_times_a_second(clock):
             clock[0] += 0.0625
             report(iteration, Recorded, 0.0)
     frames = stream.getvalue().split("\r")[1:]
-    assert len(frames) - 1 == 25  # in 6.25 seconds
-    assert "48/100, objective 12.3457, gradient 5.0e-01, 16/s, 3 s left" in stream.getvalue()
+    assert len(frames) - 1 == 24  # in 6.25 seconds
+    assert "49/100, objective 12.3457, gradient 5.0e-01, 16/s, 3 s left" in stream.getvalue()
     assert frames[-1] == "\x1b[K"  # nothing is left behind
     assert all(len(frame.removesuffix("\x1b[K")) < 120 for frame in frames)
 
@@ -56,7 +56,7 @@ def test_a_log_gets_a_plain_line_a_minute(clock):
             report(iteration, Recorded, float(iteration - 500))
     lines = stream.getvalue().splitlines()
     assert len(lines) == 2
-    assert lines[0] == "560/1000, objective 12.3457, gradient 5.0e-01, 1/s, 2.3 min left"
+    assert lines[0] == "561/1000, objective 12.3457, gradient 5.0e-01, 1/s, 2.3 min left"
     assert "\x1b" not in stream.getvalue()
 
 
@@ -66,7 +66,7 @@ def test_traces_are_the_same_with_and_without(monkeypatch):
     stream = Terminal()
     told = execute(run, prepared(), progress=ProgressReport(run, stream))
     untold = execute(run, prepared())
-    assert stream.getvalue().count("\r") == 40
+    assert stream.getvalue().count("\r") == 39
     assert told.attrs["spec_hash"] == untold.attrs["spec_hash"]
     for name, values in told.scalars.items():
         if name != "seconds":

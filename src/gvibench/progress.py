@@ -27,7 +27,7 @@ class ProgressReport:
         self._stream = sys.stderr if stream is None else stream
         self._redraws = self._stream.isatty()
         self._every = TERMINAL_SECONDS if self._redraws else LOG_SECONDS
-        self._started = self._said = time.monotonic()
+        self._next = self._started = 0.0
         self._first: int | None = None
         """The first iteration seen: a resumed run does not start at zero."""
 
@@ -41,11 +41,12 @@ class ProgressReport:
     def __call__(self, iteration: int, recorder: Recorder, seconds: float) -> None:
         """Say how far the run is, unless that has just been said."""
         now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + self._every
         if self._first is None:
             self._first, self._started = iteration, now
-        if now - self._said < self._every:
             return
-        self._said = now
         rate = (iteration - self._first) / max(now - self._started, 1e-9)
         line = self._line(iteration, recorder, rate, seconds)
         if self._redraws:
