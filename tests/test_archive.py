@@ -10,10 +10,10 @@ import yaml
 
 import gvibench
 from figures.made_aggregate import Run, write_aggregate
-from gvibench.archive import opened_study
 from gvibench.cli import main
 from gvibench.errors import UserError
 from gvibench.expansion import expand
+from gvibench.finished import opened_study
 from gvibench.study import load_config
 
 
@@ -136,6 +136,13 @@ def test_it_opens_like_the_study_itself(study, tmp_path):
     with opened_study(out) as aggregate:
         assert (aggregate.parent / "figures/gap.svg").read_text() == "this is figures/gap.svg"
     assert not aggregate.exists()
+
+
+def test_it_is_compared_like_a_folder(study, tmp_path):
+    page = tmp_path / "page.html"
+    out = export(study, tmp_path / "a.zip")
+    assert main(["compare", str(out), str(study), "--out", str(page)]) == 0
+    assert str(out) in page.read_text()
 
 
 def test_what_cannot_be_exported(study, tmp_path, capsys):

@@ -15,11 +15,11 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from gvibench.analysis import KIND, open_aggregate
-from gvibench.archive import opened_study
 from gvibench.datasets import prepared_path
 from gvibench.datasets.prepared import read_prepared
 from gvibench.defaults import completed_spec
 from gvibench.errors import UserError
+from gvibench.finished import opened_study
 from gvibench.loop import execute
 from gvibench.optimum import find_optimum
 from gvibench.spec import DataSpec, Option, ProblemSpec, RunSpec, parse

@@ -1,19 +1,16 @@
-"""A study as other people get it: one archive that describes itself, and how to open it again.
+"""A study as other people get it: one archive that describes itself.
 
 The archive is an RO-Crate 1.1: a zip file whose `ro-crate-metadata.json` names every file in it and
 what made them. `codemeta.json` describes the software. Equal folders give equal bytes.
 """
 
-import contextlib
 import hashlib
 import json
 import mimetypes
 import re
-import tempfile
 import zipfile
-import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,18 +22,19 @@ from gvibench.aggregate import read_manifest
 from gvibench.analysis import open_aggregate
 from gvibench.errors import UserError
 from gvibench.files import atomic_path
+from gvibench.finished import AGGREGATE
 from gvibench.zarrzip import member
 
-__all__ = ["export_study", "opened_study"]
+__all__ = ["export_study"]
 
-AGGREGATE = "aggregate.zarr.zip"
-FOLDERS = ("tables", "figures")
+FOLDERS = ("tables", "figures", "report")
 SOFTWARE = "#gvibench"
 DESCRIPTIONS = {
     AGGREGATE: "All runs of the study in one labelled dataset (Zarr v3 in a zip file)",
     "codemeta.json": "The software that made the study",
     "config.yaml": "The settings that the study was made from",
     "manifest.json": "The runs that the study consists of, with the hashes that identify them",
+    "report/index.html": "The report page, to be opened in a browser",
     "specs.json": "The complete specification of every run, and how the run ended",
     "summary.md": "What was found, to be read first",
 }
@@ -217,34 +215,3 @@ for extension, kind in (("md", "text/markdown"), ("yaml", "text/yaml"), ("tex", 
 
 def _to_json(values: Any) -> bytes:
     return (json.dumps(values, indent=1, ensure_ascii=False) + "\n").encode()
-
-
-@contextlib.contextmanager
-def opened_study(path: Path) -> Iterator[Path]:
-    """Yield the path of a study's aggregate, given its folder, the aggregate or an archive.
-
-    Figures and tables, if the study has them, are beside the aggregate in `figures` and `tables`.
-    What is unpacked from an archive is gone when the context ends.
-    """
-    if path.is_dir():
-        yield path / AGGREGATE
-        return
-    if not _is_archive(path):
-        yield path
-        return
-    with tempfile.TemporaryDirectory(prefix="gvibench-") as folder:
-        try:
-            with zipfile.ZipFile(path) as archive:
-                wanted = [name for name in archive.namelist() if not name.startswith("runs/")]
-                archive.extractall(folder, wanted)
-        except (OSError, zipfile.BadZipFile, zlib.error) as error:
-            raise UserError(f"{path} is damaged ({error}): get or export it again") from error
-        yield Path(folder) / AGGREGATE
-
-
-def _is_archive(path: Path) -> bool:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return AGGREGATE in archive.namelist()
-    except (OSError, zipfile.BadZipFile):  # whoever opens it as an aggregate says what is wrong
-        return False

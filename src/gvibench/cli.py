@@ -105,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     compare = commands.add_parser("compare", help="make one report page for two studies")
     compare.set_defaults(command=_compare)
     for name in ("A", "B"):
-        compare.add_argument(name, type=Path, help="results/<study>, or its aggregate.zarr.zip")
+        compare.add_argument(name, type=Path, help="results/<study>, its aggregate or archive")
     compare.add_argument("--out", type=Path, default=Path("comparison.html"), help="page to write")
 
     watch = commands.add_parser("watch", help="draw the curves of a study's running jobs, live")

@@ -73,6 +73,7 @@ ENDS = [
     *(f"figures/gap.{end}" for end in ("pdf", "svg", "png", "json")),
     *(f"figures/my-solver-gradient.{end}" for end in ("pdf", "svg", "png", "json")),
     "summary.md",
+    "report/index.html",
 ]
 
 
@@ -85,7 +86,8 @@ def test_editing_the_package_runs_again_what_it_should(project):
     everything = set(project.outputs())
     downstream = {f"results/my-solver/{name}" for name in ENDS}
     edit(project, "figure.py")
-    only = {name for name in downstream if "my-solver-gradient" in name or "summary" in name}
+    words = ("my-solver-gradient", "summary", "report")
+    only = {name for name in downstream if any(word in name for word in words)}
     assert project.executed() == only
     edit(project, "solver.py")
     runs = {name for name in everything if "/runs/" in name and "/my-solver/step" in name}

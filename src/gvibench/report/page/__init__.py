@@ -16,9 +16,9 @@ def page_code_hash(tables: Iterable[str]) -> str:
     """Return the hash of all that shapes a page with these tables, script and style included."""
     from gvibench.provenance import code_hash, files_hash
     from gvibench.spec import hash_text
-    from gvibench.tables import MODULES
+    from gvibench.tables import module_of
 
-    modules = [__name__, *(MODULES[name] for name in tables)]
+    modules = [__name__, *(module_of(name) for name in tables)]
     return hash_text(code_hash(modules) + files_hash(ASSETS.iterdir()))
 
 
@@ -52,33 +52,35 @@ def write_page(job: dict[str, Any], aggregate: Path, figures: Sequence[Path], ou
 
 
 def write_comparison(first: Path, second: Path, out: Path) -> None:
-    """Write one page about two studies, each a folder of results or an aggregate.
+    """Write one page about two studies, each a folder of results, an aggregate or an archive.
 
     Lines are named after their study, A or B, and runs that both have are compared one by one.
     """
     from gvibench.analysis import open_aggregate
+    from gvibench.finished import opened_study
     from gvibench.report.page.comparison import compared_runs
     from gvibench.report.page.document import write_document
     from gvibench.report.page.payload import Study, payload
     from gvibench.report.page.sections import figures_of
 
     with (
-        open_aggregate(_aggregate_of(first)) as one,
-        open_aggregate(_aggregate_of(second)) as other,
+        opened_study(first) as path_of_one,
+        opened_study(second) as path_of_other,
+        open_aggregate(path_of_one) as one,
+        open_aggregate(path_of_other) as other,
     ):
         studies = [
             Study(
                 dataset,
                 label=label,
-                source=str(path),
+                source=str(source),
                 tables=COMPARED,
-                figures=figures_of(sorted((_aggregate_of(path).parent / "figures").glob("*"))),
+                figures=figures_of(sorted((path.parent / "figures").glob("*"))),
                 codes={"code of this page": page_code_hash(COMPARED)},
             )
-            for dataset, label, path in ((one, "A", first), (other, "B", second))
+            for dataset, label, source, path in (
+                (one, "A", first, path_of_one),
+                (other, "B", second, path_of_other),
+            )
         ]
         write_document(payload(studies, [compared_runs(one, other)]), out)
-
-
-def _aggregate_of(path: Path) -> Path:
-    return path / "aggregate.zarr.zip" if path.is_dir() else path

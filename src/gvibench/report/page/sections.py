@@ -2,7 +2,6 @@
 
 import base64
 import csv
-import importlib
 import io
 import json
 from collections.abc import Iterable, Sequence
@@ -90,7 +89,7 @@ def tables_of(dataset: xr.Dataset, names: Iterable[str]) -> list[Section]:
     """Return the blocks of the given tables, each with its table's full values for CSV."""
     found = []
     for name in names:
-        table = importlib.import_module(tables.MODULES[name]).build(dataset)
+        table = tables.REGISTRY.load(name).build(dataset)
         head, *rows = csv.reader(io.StringIO(to_csv(table)))
         values = {"head": head, "rows": rows}
         blocks = [table_section(block.caption, block) | {"csv": values} for block in table.blocks]
