@@ -29,6 +29,17 @@ def test_every_dependency_says_what_it_is_for():
         assert f"| {name} |" in text or f"`{name}`" in text, name
 
 
+def test_profiles_for_slurm_differ_in_the_gpus_alone():
+    plain, gpu = (
+        yaml.safe_load((ROOT / f"profiles/{name}/config.yaml").read_text())
+        for name in ("slurm", "slurm-gpu")
+    )
+    for rule in ("run_solver", "tune_round"):
+        assert gpu["set-resources"][rule].pop("gpu") == 1
+    assert not gpu["set-resources"].pop("tune_round")
+    assert gpu == plain
+
+
 def test_versions_agree():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert PROJECT["version"] == gvibench.__version__ == citation["version"]

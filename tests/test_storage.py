@@ -74,7 +74,8 @@ def test_what_is_not_there_is_one_sentence(s3):
 
 @pytest.mark.slow
 def test_a_study_in_the_store_equals_a_local_one(s3, tmp_path):
-    local = Project.create(tmp_path / "local", STUDY)
+    study = {**STUDY, "datasets": {"first": STUDY["datasets"]["first"]}, "figures": []}
+    local = Project.create(tmp_path / "local", study)
     stored = local.copy(tmp_path / "stored")
     local.snakemake()
     where = ("--default-storage-provider", "s3", "--default-storage-prefix", BUCKET)
@@ -87,7 +88,7 @@ def test_a_study_in_the_store_equals_a_local_one(s3, tmp_path):
         xr.open_dataset(f"{BUCKET}/results/s/aggregate.zarr.zip") as remote,
         xr.open_dataset(local.folder / "results/s/aggregate.zarr.zip") as known,
     ):
-        assert remote["objective"].identical(known["objective"])
-        assert remote["spec_hash"].identical(known["spec_hash"])
+        moving = [name for name in known.variables if "seconds" in name]
+        assert remote.drop_vars(moving).identical(known.drop_vars(moving))
     again = stored.snakemake(*where)
     assert "Nothing to be done" in again.stdout + again.stderr

@@ -22,7 +22,13 @@ from gvibench.recording import Recorder
 from gvibench.solvers import Solver, State
 from gvibench.zarrzip import Group, StoredGroup, open_zip, write_zip
 
-__all__ = ["Checkpoints", "checkpoint_path", "kept_objectives", "stop_on_sigterm"]
+__all__ = [
+    "Checkpoints",
+    "checkpoint_path",
+    "kept_iteration",
+    "kept_objectives",
+    "stop_on_sigterm",
+]
 
 KIND = "gvibench checkpoint"
 FACTORS: dict[str, type[CovarianceFactor] | type[PrecisionFactor]] = {
@@ -34,6 +40,15 @@ FACTORS: dict[str, type[CovarianceFactor] | type[PrecisionFactor]] = {
 def checkpoint_path(out: Path) -> Path:
     """Return where the checkpoint of the run that writes `out` lives."""
     return out.with_name(f".{out.name}.checkpoint")
+
+
+def kept_iteration(out: Path) -> int | None:
+    """Return the iteration that the run which writes `out` would go on from, if there is one."""
+    try:
+        with open_zip(checkpoint_path(out)) as group:
+            return int(group.attrs["iteration"])
+    except UserError:
+        return None
 
 
 def kept_objectives(path: Path) -> tuple[np.ndarray, np.ndarray]:

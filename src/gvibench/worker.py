@@ -5,6 +5,7 @@ else. It never sees the config.
 """
 
 import argparse
+import contextlib
 import json
 import sys
 from collections.abc import Sequence
@@ -110,7 +111,8 @@ def _run(options: argparse.Namespace) -> None:
     _require_code(job, run_code_hash(specs[0]))
     checkpoint = None if job["packed"] else checkpoint_path(options.out)
     traces = []
-    with stop_on_sigterm():
+    # Packed runs keep nothing, so that there is nothing to wait for when they are told to stop.
+    with stop_on_sigterm() if checkpoint else contextlib.nullcontext():
         for spec in specs:
             with ProgressReport(spec) as progress:
                 trace = execute(
