@@ -27,6 +27,8 @@ class Nameless(vn.Vn):
 
 
 class Undocumented(vn.Vn):
+    """Documents itself, but not its option."""
+
     id = "broken"
     strength: float = 1.0
 
