@@ -124,9 +124,12 @@ def bring_up_to_date(path, text):
 # The lists of runs are files because thousands of runs do not fit on a command line. They are brought
 # up to date here, once per start, and touched only when they change. So is what a study was made from.
 if workflow.is_main_process:
-    for study in STUDIES:
-        bring_up_to_date(manifest(study), PLAN.manifest(study))
-        bring_up_to_date(f"{RESULTS}/{study}/config.yaml", PLAN.config_of(study))
+    try:
+        for study in STUDIES:
+            bring_up_to_date(manifest(study), PLAN.manifest(study))
+            bring_up_to_date(f"{RESULTS}/{study}/config.yaml", PLAN.config_of(study))
+    except UserError as error:
+        raise WorkflowError(str(error)) from None
 
 
 def reserved_cores(job):

@@ -30,7 +30,7 @@ def test_opening_says_what_is_wrong(tmp_path):
     with pytest.raises(UserError, match="does not exist"):
         open_aggregate(tmp_path / "no.zarr.zip")
     (tmp_path / "text.zarr.zip").write_text("no zip at all")
-    with pytest.raises(UserError, match="cannot be read"):
+    with pytest.raises(UserError, match="not a zip file"):
         open_aggregate(tmp_path / "text.zarr.zip")
     write_trace(tmp_path / "t.zarr.zip", Run([1.0]).trace())
     with pytest.raises(UserError, match="is not an aggregate"):

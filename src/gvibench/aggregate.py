@@ -48,7 +48,17 @@ ATTRIBUTES = (
 PATH = "covariance_factor_path"
 LABELS = ("dataset", "solver", "status", "reason", "spec_hash", "code_hash", "device", "host")
 
+ENTRY_KEYS = frozenset(
+    {
+        *("path", "group", "dataset", "solver", "seed", "spec_hash", "code_hash", "opened"),
+        *("choice", "optimum", "exact_optimum"),
+    }
+)
+
+OPTIONAL_TEXTS = ("group", "choice", "optimum", "exact_optimum")
+
 Entry = dict[str, Any]
+"""One run in the manifest."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +74,33 @@ def read_manifest(path: Path) -> dict[str, Any]:
     """Read the list of runs that a study consists of."""
     try:
         manifest: dict[str, Any] = json.loads(path.read_text())
-        manifest["runs"], manifest["study"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path} is not the manifest of a study ({error})") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(
+            f"{path} is not the manifest of a study ({error}): start snakemake again"
+        ) from error
+    if not _is_manifest(manifest):
+        raise UserError(f"{path} is not the manifest of a study: start snakemake again")
     return manifest
+
+
+def _is_manifest(found: Any) -> bool:
+    return (
+        isinstance(found, dict)
+        and {"study", "title", "gap", "runs"} <= set(found)
+        and isinstance(found["runs"], list)
+        and len(found["runs"]) > 0
+        and all(map(_is_entry, found["runs"]))
+    )
+
+
+def _is_entry(found: Any) -> bool:
+    return (
+        isinstance(found, dict)
+        and set(found) >= ENTRY_KEYS
+        and all(isinstance(found[name], str) for name in ("path", "dataset", "solver"))
+        and all(isinstance(found[name], str | None) for name in OPTIONAL_TEXTS)
+        and isinstance(found["opened"], list)
+    )
 
 
 def aggregate(

@@ -6,7 +6,6 @@ best value seen. In arrays along `run` they are NaN.
 
 import json
 import warnings
-import zipfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from gvibench.errors import UserError
 from gvibench.spec import ProblemSpec
 from gvibench.xarray_backend import GvibenchBackend
+from gvibench.zarrzip import open_zip
 
 __all__ = [
     "Band",
@@ -67,15 +67,17 @@ CONFIGURED = ("solver", "seed", "step", "init_scale")
 
 def open_aggregate(path: Path) -> xr.Dataset:
     """Open the aggregate of a study; variables are read when they are used."""
+    with open_zip(path) as root:
+        root.check_chunks()
     try:
         dataset = xr.open_dataset(path, engine=GvibenchBackend)
-    except FileNotFoundError as error:
-        raise UserError(f"{path} does not exist") from error
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise UserError(f"{path} cannot be read as an aggregate ({error})") from error
+    except Exception as error:  # Zarr and xarray have many ways to say that metadata are wrong
+        raise UserError(
+            f"{path} cannot be read as an aggregate ({error}): delete the file and make it again"
+        ) from error
     if dataset.attrs.get("kind") != KIND:
         dataset.close()
-        raise UserError(f"{path} is not an aggregate of gvibench")
+        raise UserError(f"{path} is not an aggregate of gvibench: give the file of a study")
     return dataset
 
 

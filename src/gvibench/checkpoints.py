@@ -47,7 +47,7 @@ def kept_iteration(out: Path) -> int | None:
     try:
         with open_zip(checkpoint_path(out)) as group:
             return int(group.attrs["iteration"])
-    except UserError:
+    except (UserError, KeyError, TypeError, ValueError):
         return None
 
 
@@ -97,10 +97,10 @@ class Checkpoints:
             return None
         try:
             with open_zip(self._path) as group:
-                if group.attrs.get("kind") != KIND or group.attrs["identity"] != self._identity:
+                if group.attrs.get("kind") != KIND or group.attrs.get("identity") != self._identity:
                     return None
                 return _from_group(group, model, solver, recorder)
-        except UserError:  # damaged: the run starts anew
+        except (UserError, KeyError, TypeError, ValueError):  # damaged: the run starts anew
             return None
 
 

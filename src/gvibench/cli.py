@@ -48,13 +48,23 @@ def call(parser: argparse.ArgumentParser, arguments: Sequence[str] | None) -> in
         print(f"{parser.prog}: {order}", file=sys.stderr)
         return TRY_AGAIN
     except MemoryError:
-        print(f"{parser.prog}: not enough memory for this problem", file=sys.stderr)
+        print(
+            f"{parser.prog}: not enough memory for this problem: use fewer rows or columns, or a "
+            "larger machine",
+            file=sys.stderr,
+        )
         return 2
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # the reader of our output has gone, as `head` does
         sys.stderr.close()
         return 1
+    except OSError as error:  # a disk that went away, a file that may not be read
+        print(
+            f"{parser.prog}: {error.filename or 'output'}: {error.strerror or error}",
+            file=sys.stderr,
+        )
+        return 2
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -349,9 +359,11 @@ def _planned(options: argparse.Namespace) -> "Plan":
 
 def _plan(options: argparse.Namespace) -> None:
     from gvibench.progress import duration
-    from gvibench.upkeep import estimate_cost
+    from gvibench.upkeep import estimate_cost, require_own_files
 
-    cost = estimate_cost(_planned(options))
+    plan = _planned(options)
+    require_own_files(plan)
+    cost = estimate_cost(plan)
     cores = os.cpu_count() or 1
     counts = ", ".join(f"{count} {kind}" for kind, count in cost.jobs.items() if count)
     print(f"{cost.jobs.total()} jobs: {counts}")

@@ -9,6 +9,13 @@ class UserError(Exception):
     The command line prints the sentence and exits with code 2, without a traceback.
     """
 
+    def __init__(self, sentence: str) -> None:
+        # It quotes names and values of others: no line breaks, and nothing a terminal obeys.
+        words = " ".join(sentence.split())
+        super().__init__(
+            "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in words)
+        )
+
 
 class Diverged(Exception):  # noqa: N818  (a result of a run, not an error)
     """The iteration left the set where it is defined; the reason goes into the trace."""

@@ -4,6 +4,7 @@ Paths carry short readable labels. Numbers in them are printed as Python prints 
 number has one name.
 """
 
+import contextlib
 import itertools
 import json
 from collections.abc import Iterator
@@ -14,14 +15,27 @@ from typing import Any
 from gvibench import solvers
 from gvibench.datasets.catalogue import complete, find
 from gvibench.errors import UserError
+from gvibench.estimate import sizes
 from gvibench.jobs import BetaJob, DataJob, OptimumJob, Plan, RunJob, TuningJob, template
+from gvibench.loop import is_reduced
+from gvibench.models import refuse_targets
 from gvibench.presets import PAPER_STEPS
 from gvibench.spec import DataSpec, ProblemSpec, RunSpec, canonical_json, hash_text, parse, suggest
-from gvibench.study import Config, DatasetSettings, LogGrid, Settings, SolverSettings, Study
+from gvibench.study import (
+    MOST_RUNS,
+    Config,
+    DatasetSettings,
+    LogGrid,
+    Settings,
+    SolverSettings,
+    Study,
+)
 
 __all__ = ["expand"]
 
 TUNED = "tuned"
+LONGEST_LABEL = 200
+"""Of a folder's name; file systems end at 255 bytes."""
 PLACEHOLDER = 1.0
 """Stands for a number that the tuning stage will choose; in a job's text it is null."""
 
@@ -30,11 +44,15 @@ def expand(config: Config) -> Plan:
     """Expand a config into jobs; a mistake in it is one sentence with the key's path."""
     config = _leave_out(config)
     plan = Plan(config, {}, {}, {}, {}, {})
+    runs = 0
     for name, study in config.studies.items():
         for job in _expand_study(plan, name, study):
             if job.path in plan.runs:
                 raise UserError(f"studies.{name}: two different runs have the path {job.path}")
             plan.runs[job.path] = job
+            runs += len(job.specs)
+            if runs > MOST_RUNS:
+                raise UserError(f"studies.{name}: more than {MOST_RUNS} runs: vary less at a time")
     return plan
 
 
@@ -109,10 +127,8 @@ def _variants(
     scales = fixed.pop("init_scale", 1.0)
     beta = fixed.pop("beta", find(data).beta)
     fixed["beta"] = PLACEHOLDER if beta == TUNED else beta
-    try:
+    with _located(where):
         fixed["solver_options"] = solvers.configure(solver_id, options).model_dump()
-    except UserError as error:
-        raise UserError(f"{where}: {error}") from error
     tuned = steps == TUNED
     pairs = (
         [(PLACEHOLDER, PLACEHOLDER)]
@@ -124,12 +140,42 @@ def _variants(
     for (step, scale), changes in itertools.product(pairs, _changes(study, where)):
         values = {**fixed, "solver": solver_id, "step": step, "init_scale": scale}
         values["data"] = data
-        for key, value in changes.items():
-            _set(values, key, value)
+        beta_tuned = beta == TUNED and "beta" not in changes
+        with _located(where):
+            for key, value in changes.items():
+                _set(values, key, value)
         spec = parse(RunSpec, values, where)
+        with _located(where):
+            _refuse_impossible(spec, beta_tuned)
         label = TUNED if tuned else f"step-{_label(step)}_scale-{_label(scale)}"
         label = "_".join([label, *(f"{key}-{_label(v)}" for key, v in changes.items())])
-        yield _Variant(label, spec, tuned, beta == TUNED and "beta" not in changes)
+        if len(label) > LONGEST_LABEL:
+            raise UserError(
+                f"{where}: vary: the values make a folder name of {len(label)} characters, at "
+                f"most {LONGEST_LABEL} fit: give each its own entry under 'datasets' or 'solvers'"
+            )
+        yield _Variant(label, spec, tuned, beta_tuned)
+
+
+@contextlib.contextmanager
+def _located(where: str) -> Iterator[None]:
+    """Say of every mistake found within at which place of the config it is."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from error
+
+
+def _refuse_impossible(spec: RunSpec, beta_tuned: bool) -> None:
+    """Refuse now what a job would refuse later: settings that are right but do not go together."""
+    solver = solvers.configure(spec.solver, spec.solver_options)
+    is_reduced(spec, solver, *sizes(spec.data))
+    refuse_targets(spec, real=spec.data.options.get("target") == "regression")
+    if beta_tuned and spec.model == "non-convex":
+        raise UserError(
+            "beta 'tuned' judges every beta at its optimum, and model 'non-convex' has no single "
+            "one: give beta a number"
+        )
 
 
 def _merge(layers: list[Settings]) -> dict[str, Any]:
@@ -149,10 +195,8 @@ def _data_spec(settings: DatasetSettings, name: str, where: str) -> DataSpec:
         for field in DataSpec.model_fields
         if field != "dataset" and getattr(settings, field) not in (None, {})
     }
-    try:
+    with _located(where):
         return complete({"dataset": settings.dataset or name, **given})
-    except UserError as error:
-        raise UserError(f"{where}: {error}") from error
 
 
 def _steps(steps: Any, data: DataSpec, solver: str, where: str) -> list[float]:

@@ -50,8 +50,11 @@ def atomic_path(target: str | os.PathLike[str]) -> Iterator[Path]:
         finally:
             os.close(descriptor)
         part.replace(target)
+    except OSError as error:  # a full disk, most often
+        raise UserError(f"cannot write {target}: {error.strerror or error}") from error
     finally:
-        part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # its folder may have gone, or turned read-only
+            part.unlink(missing_ok=True)
 
 
 def is_remote(path: str | os.PathLike[str]) -> bool:

@@ -34,6 +34,8 @@ PATIENCE = 15
 """Iterations without a better residual after which rounding level is reached."""
 ACCEPTABLE = 1e-6
 """A gradient larger than this, relative to what cancels in it, is no optimum."""
+REQUIRED = frozenset(METRICS) - {"test_nll_at_mean", "grad_norm"} | {"smoothness"}
+"""What others read of an optimum."""
 NOT_FINITE = ("inf", "-inf", "nan")
 SMALLEST_STEP = 1e-8
 
@@ -74,7 +76,13 @@ def find_optimum(spec: ProblemSpec, data: Prepared) -> Optimum:
         raise UserError("with beta = 0 an optimum need not exist: measure from the best value seen")
     backend = backends.select("cpu")  # loads the BLAS that is to be limited
     with threadpool_limits(1):
-        return _find(spec, data, backend)
+        try:
+            return _find(spec, data, backend)
+        except (Diverged, np.linalg.LinAlgError) as error:
+            raise UserError(
+                f"no optimum found for '{spec.data.dataset}' with beta {spec.beta:g}: {error}; "
+                "raise beta, or scale the columns"
+            ) from error
 
 
 def _find(spec: ProblemSpec, data: Prepared, backend: Backend) -> Optimum:
@@ -104,7 +112,8 @@ def _find(spec: ProblemSpec, data: Prepared, backend: Backend) -> Optimum:
         "smoothness": float(model.smoothness()),
         **_values(model, mean, factor, oracle),
     }
-    if attrs["gradient_residual"] > ACCEPTABLE * (1.0 + attrs["gradient_scale"]):
+    # Written so that NaN is no optimum either.
+    if not attrs["gradient_residual"] <= ACCEPTABLE * (1.0 + attrs["gradient_scale"]):
         raise UserError(
             f"no optimum found for '{spec.data.dataset}' with beta {spec.beta:g}: the gradient is "
             f"still {attrs['gradient_residual']:.1e} after {iterations} iterations; "
@@ -260,7 +269,9 @@ def read_optimum(path: str | os.PathLike[str]) -> Optimum:
     with open_zip(path) as group:
         attrs = dict(group.attrs)
         if attrs.pop("kind", None) != KIND:
-            raise UserError(f"{path} is not an optimum of gvibench")
+            raise UserError(f"{path} is not an optimum of gvibench: make the file again")
         arrays = group.read_all()
+    if missing := REQUIRED - set(attrs) | {"mean"} - set(arrays):
+        raise UserError(f"{path} lacks '{min(missing)}': delete the file and make it again")
     attrs = {name: float(value) if value in NOT_FINITE else value for name, value in attrs.items()}
     return Optimum(arrays["mean"], arrays.get("covariance_factor"), attrs)

@@ -124,13 +124,16 @@ class Recorder:
 
     def restore(self, dumped: dict[str, np.ndarray], state: State) -> None:
         """Take up what `dump` returned, `state` being where the run goes on."""
-        self._rows = list(dumped["rows"])
-        self._seconds = dumped["seconds"].tolist()
-        self.iteration = dumped["iteration"].tolist()
+        # All or nothing: whoever finds a dump incomplete goes on with an untouched recorder.
+        needed = ("rows", "seconds", "iteration", "limit")
+        rows, seconds, iteration, limit = (dumped[name] for name in needed)
+        self._rows = list(rows)
+        self._seconds = seconds.tolist()
+        self.iteration = iteration.tolist()
         self.snapshot = dumped["snapshot"].tolist() if "snapshot" in dumped else []
         self.means = list(dumped.get("means", []))
         self.factors = list(dumped.get("factors", []))
-        self._limit = float(dumped["limit"])
+        self._limit = float(limit)
         self.last = state
 
     def _measure(self, state: State) -> np.ndarray:

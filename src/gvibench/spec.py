@@ -58,9 +58,13 @@ def _computable(value: float) -> float:
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), AfterValidator(_computable)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False), AfterValidator(_computable)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
-Size = Annotated[int, Field(ge=1)] | Annotated[float, Field(gt=0, lt=1)]
+Count = Annotated[int, Field(ge=1, le=10**9)]
+Size = Count | Annotated[float, Field(gt=0, lt=1)]
 Option = bool | int | float | str
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=80)]
+
+MOST_SHOWN = 100
+"""Characters of a wrong value that a message repeats."""
 
 EXTRA_RECORDS = (
     "cov_eig_min",
@@ -154,9 +158,9 @@ class ProblemSpec(Frozen):
 class RunSpec(ProblemSpec):
     """Everything that defines one run."""
 
-    batch: Annotated[int, Field(ge=1)] = 100
+    batch: Count = 100
     """Rows per step of `stochastic`, drawn without replacement; at most all of them."""
-    samples: Annotated[int, Field(ge=1)] = 10
+    samples: Count = 10
     """Draws from q per step of `stochastic`, shared by the rows of the batch."""
 
     # The solver
@@ -178,7 +182,7 @@ class RunSpec(ProblemSpec):
     """Seed of m0 and of the draws of a stochastic run."""
 
     # Budget
-    iterations: Annotated[int, Field(ge=0)] = 1000
+    iterations: Annotated[int, Field(ge=0, le=10**9)] = 1000
     """Stop after this many iterations."""
     seconds: Positive | None = None
     """Stop once the solver (recording apart) has used this much time."""
@@ -186,15 +190,15 @@ class RunSpec(ProblemSpec):
     """Stop once the Fisher-Rao norm of the gradient of a recorded iterate is at most this."""
 
     # What to keep
-    record_every: Annotated[int, Field(ge=1)] | Literal["log"] = 1
+    record_every: Count | Literal["log"] = 1
     """Record every k-th iterate, or about 200 of them spaced evenly in log(iteration)."""
     record: tuple[Literal[EXTRA_RECORDS], ...] = ()  # type: ignore[valid-type]
     """Further quantities to record."""
-    snapshots: Annotated[int, Field(ge=0)] = 32
+    snapshots: Annotated[int, Field(ge=0, le=10**6)] = 32
     """How many means to keep along the run (0: no iterates, not even the last)."""
 
     # Where
-    threads: Annotated[int, Field(ge=1)] = 1
+    threads: Annotated[int, Field(ge=1, le=4096)] = 1
     """BLAS threads."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where to compute."""
@@ -278,7 +282,16 @@ def explain(error: ValidationError, names_at: Callable[[Location], Iterable[str]
     expected = first.get("ctx", {}).get("expected")
     if isinstance(given, str) and expected:
         hint = suggest(given, re.findall(r"'([^']*)'", expected))
-    return f"'{path}' {message[0].lower()}{message[1:]}, got {given!r}{hint}"
+    return f"'{path}' {message[0].lower()}{message[1:]}, got {_shown(given)}{hint}"
+
+
+def _shown(value: object) -> str:
+    """Return a value for a message: not more of it than a person reads."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # Python prints no number of 5000 digits
+        return f"{type(value).__name__} too large to show"
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
 
 
 def _most_telling(errors: "list[ErrorDetails]") -> "ErrorDetails":

@@ -7,6 +7,7 @@ Settings may stand at three places, the nearest to the run wins: the study, the 
 solver; and, nearest of all, the solver within a data set.
 """
 
+import posixpath
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -24,6 +25,7 @@ from pydantic_core import PydanticKnownError
 from gvibench import figures, tables
 from gvibench.errors import UserError
 from gvibench.spec import (
+    Count,
     DataSpec,
     Frozen,
     Name,
@@ -37,6 +39,7 @@ from gvibench.spec import (
 
 __all__ = [
     "MODELS",
+    "MOST_RUNS",
     "Config",
     "DatasetSettings",
     "LogGrid",
@@ -71,6 +74,9 @@ def _distinct(values: list[Any]) -> list[Any]:
     return values
 
 
+MOST_RUNS = 100_000
+"""More than this in one config is a slip of the pen."""
+
 Number = Annotated[Positive, BeforeValidator(_is_number, json_schema_input_type=float)]
 Numbers = Annotated[list[Number], Field(min_length=1), AfterValidator(_distinct)]
 
@@ -101,7 +107,7 @@ class LogGrid(Frozen):
 Steps = Literal["paper", "tuned"] | Number | Numbers | LogGrid
 Scales = Number | Numbers
 Seeds = (
-    Annotated[int, Field(ge=1)]
+    Annotated[int, Field(ge=1, le=MOST_RUNS)]
     | Annotated[list[Seed], Field(min_length=1), AfterValidator(_distinct)]
 )
 
@@ -176,11 +182,11 @@ class Tuning(Frozen):
     """The first grid of initial scales."""
     rounds: Annotated[int, Field(ge=1, le=10)] = 2
     """How often the grid is refined around the best point, or moved when that is at an edge."""
-    iterations: Annotated[int, Field(ge=1)] | None = None
+    iterations: Count | None = None
     """Budget of each trial (default: that of the run)."""
     seeds: Annotated[list[Seed], Field(min_length=1), AfterValidator(_distinct)] = [1000, 1001]
     """Seeds of the trials; none may be a seed of the study."""
-    rows: Annotated[int, Field(ge=2)] | None = None
+    rows: Annotated[int, Field(ge=2, le=10**9)] | None = None
     """Tune on so many training rows, drawn at random, of larger data sets, each counting for as
     many as it stands for (default: all of them)."""
     prefer: Literal["safe", "quick"] = "safe"
@@ -188,6 +194,12 @@ class Tuning(Frozen):
     from more initial scales, unless it takes ten times as long."""
     betas: Numbers = [0.001, 0.01, 0.1, 1.0, 10.0]
     """What `beta: tuned` chooses from."""
+
+
+def _one_line(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("should be one line without control characters")
+    return text
 
 
 def _to_mapping(value: Any) -> Any:
@@ -219,7 +231,7 @@ Table = Annotated[str, _name_in(tables)]
 class Study(Settings):
     """One study: data sets × solvers × steps × initial scales × seeds."""
 
-    title: str = ""
+    title: Annotated[str, Field(max_length=300), AfterValidator(_one_line)] = ""
     """For people."""
     datasets: Annotated[
         dict[Name, DatasetSettings],
@@ -247,7 +259,7 @@ class Study(Settings):
     """How `step: tuned` chooses."""
     exclusive: bool = False
     """Whether a run may have no other job beside it, for timing."""
-    pack: Annotated[int, Field(ge=1)] = 1
+    pack: Count = 1
     """How many seeds run in one job; more than one pays for thousands of tiny runs."""
     figures: list[Figure] = ["gap", "test", "time", "test-time", "profile"]
     """Which figures to draw."""
@@ -255,12 +267,34 @@ class Study(Settings):
     """Which tables to write."""
 
 
+def _free_name(name: str) -> str:
+    if name in SHARED_FOLDERS:
+        raise ValueError(f"is a folder that all studies share: call the study other than '{name}'")
+    return name
+
+
+def _usable_folder(path: str) -> str:
+    # Snakemake takes braces for wildcards; a leading dash would look like an option.
+    if not path.isprintable() or set(path) & set("{}") or path.startswith("-"):
+        raise ValueError("should be a path without braces, line breaks or a leading dash")
+    usable = posixpath.normpath(path) if path else "."
+    if usable == "." or usable.startswith("//") or usable == "/":
+        raise ValueError("should name a folder of its own")
+    return usable
+
+
+SHARED_FOLDERS = ("data", "optima", "logs")
+"""What stands beside the studies in the results folder."""
+StudyName = Annotated[Name, AfterValidator(_free_name)]
+Folder = Annotated[str, Field(max_length=1000), AfterValidator(_usable_folder)]
+
+
 class Style(Frozen):
     """How figures look; changing it draws them again and runs nothing else."""
 
     width: Literal["column", "page"] = "page"
     """As wide as a column of a two-column paper, or as the page."""
-    font_size: Annotated[Number, Field(le=30)] = 8.0
+    font_size: Annotated[Number, Field(ge=1, le=30)] = 8.0
     """In points."""
 
 
@@ -297,9 +331,9 @@ class Dask(Frozen):
 class Config(Frozen):
     """A config file: one study or several."""
 
-    studies: Annotated[dict[Name, Study], Field(min_length=1)]
+    studies: Annotated[dict[StudyName, Study], Field(min_length=1)]
     """The studies, by name."""
-    results: str = "results"
+    results: Folder = "results"
     """Folder for everything a study makes."""
     without: list[Name] = []
     """Data sets to leave out of every study; a study with none left is left out itself."""
@@ -325,7 +359,8 @@ def read_config(path: Path) -> Config:
         raise UserError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not text in UTF-8") from error
-    except yaml.YAMLError as error:
+    # PyYAML lets through what Python says of impossible dates, endless numbers and deep nesting.
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         raise UserError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(values, dict):
         raise UserError(f"{path} holds no settings")

@@ -149,13 +149,20 @@ def check_attributes(group: StoredGroup, where: str) -> dict[str, Any]:
     """Return the attributes of the trace in a Zarr group if it is one; `where` names it."""
     attrs = group.attrs
     if attrs.get("kind") != KIND:
-        raise UserError(f"{where} is not a trace of gvibench")
+        raise UserError(f"{where} is not a trace of gvibench: give a file that a run wrote")
     if attrs.get("format") != FORMAT:
         raise UserError(
-            f"{where} has trace format {attrs.get('format')}, this version reads {FORMAT}"
+            f"{where} has trace format {attrs.get('format')}, this version reads {FORMAT}: make "
+            "the file again"
         )
     if missing := [name for name in REQUIRED_ATTRIBUTES if name not in attrs]:
-        raise UserError(f"{where} lacks the attribute '{missing[0]}'")
+        raise UserError(f"{where} lacks the attribute '{missing[0]}': make the file again")
+    try:
+        spec = json.loads(attrs["spec"])
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{where} has a spec that is not JSON: make the file again") from error
+    if not isinstance(spec, dict) or not isinstance(attrs["iterations_done"], int):
+        raise UserError(f"{where} has attributes of the wrong type: make the file again")
     return attrs
 
 
@@ -164,14 +171,16 @@ def trace_from_group(group: StoredGroup, where: str) -> Trace:
     attrs = check_attributes(group, where)
     arrays = group.read_all()
     if missing := [name for name in ("iteration", *ALWAYS) if name not in arrays]:
-        raise UserError(f"{where} lacks the variable '{missing[0]}'")
+        raise UserError(f"{where} lacks the variable '{missing[0]}': make the file again")
     iteration = arrays.pop("iteration")
     if iteration.ndim != 1 or len(iteration) == 0 or iteration[0] != 0:
-        raise UserError(f"{where} does not start at iteration 0")
+        raise UserError(f"{where} does not start at iteration 0: make the file again")
     scalars = {name: values for name, values in arrays.items() if name in SCALARS}
     for name, values in scalars.items():
         if values.shape != iteration.shape:
-            raise UserError(f"{where}: '{name}' has another length than 'iteration'")
+            raise UserError(
+                f"{where}: '{name}' has another length than 'iteration': make the file again"
+            )
     return Trace(
         iteration=iteration,
         scalars=scalars,

@@ -146,10 +146,14 @@ def read_round(path: Path) -> Round:
     """Read the file of `try_grid`."""
     with open_zip(path) as root:
         if root.attrs.get("kind") != KIND:
-            raise UserError(f"{path} is not a tuning round of gvibench")
-        grid = Grid(tuple(root.attrs["steps"]), tuple(root.attrs["scales"]))
+            raise UserError(f"{path} is not a tuning round of gvibench: make the file again")
+        try:
+            steps, scales = (tuple(map(float, root.attrs[name])) for name in ("steps", "scales"))
+            share = float(root.attrs["share_of_rows"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise UserError(f"{path} lacks its grid ({error}): make the file again") from error
         traces = [trace_from_group(root.group(name), f"{path} {name}") for name in root.names()]
-        return Round(grid, root.attrs["share_of_rows"], traces)
+        return Round(Grid(steps, scales), share, traces)
 
 
 def next_grid(path: Path, prefer: str) -> Grid:
@@ -299,21 +303,36 @@ def read_choices(paths: Iterable[Path]) -> dict[str, float]:
     """Return the fields of a run that the given files have chosen."""
     chosen: dict[str, float] = {}
     for path in paths:
-        try:
-            values = json.loads(path.read_text())
-            fields = {
-                name: values[name] for name in ("step", "init_scale", "beta") if name in values
-            }
-        except (OSError, ValueError, TypeError) as error:
-            raise UserError(f"{path} is not a choice of the tuning stage ({error})") from error
-        chosen |= fields
+        values = _read_numbers(path)
+        chosen |= {name: values[name] for name in CHOSEN if name in values}
     return chosen
 
 
 def read_choice(path: Path) -> Choice:
     """Read the file of `choose`."""
+    values = _read_numbers(path)
+    if missing := [name for name in Choice.__dataclass_fields__ if name not in values]:
+        raise UserError(
+            f"{path} is not a choice of the tuning stage (no number '{missing[0]}'): delete it and "
+            "choose again"
+        )
+    return Choice(**{name: values[name] for name in Choice.__dataclass_fields__})
+
+
+def _read_numbers(path: Path) -> dict[str, Any]:
+    """Return the numbers of a choice, by name."""
     try:
         values = json.loads(path.read_text())
-        return Choice(**{name: values[name] for name in Choice.__dataclass_fields__})
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path} is not a choice of the tuning stage ({error})") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(
+            f"{path} is not a choice of the tuning stage ({error}): delete it and choose again"
+        ) from error
+    if not isinstance(values, dict):
+        raise UserError(
+            f"{path} is not a choice of the tuning stage (no mapping): delete it and choose again"
+        )
+    return {
+        name: value
+        for name, value in values.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }

@@ -13,7 +13,7 @@ from gvibench.estimate import START_SECONDS, memory_mb, run_seconds, sizes, tuni
 from gvibench.jobs import Plan
 from gvibench.optimum import read_optimum
 
-__all__ = ["Cost", "bad_files", "estimate_cost", "orphans"]
+__all__ = ["Cost", "bad_files", "estimate_cost", "orphans", "require_own_files"]
 
 STAGE_SECONDS = {"prepare": 2.0, "optimum": 2.0, "choose": 0.8, "aggregate": 2.0, "output": 3.5}
 """Jobs whose time hardly depends on the study, start-up included."""
@@ -44,10 +44,22 @@ def bad_files(plan: Plan) -> dict[str, str]:
     return bad
 
 
+def require_own_files(plan: Plan) -> None:
+    """Refuse a plan whose data files of the user's are not there."""
+    for job in plan.data.values():
+        for path in job.own_files:
+            if not Path(path).expanduser().is_file():
+                raise UserError(
+                    f"data set '{job.spec.dataset}': {path} does not exist: correct 'path', which "
+                    "is relative to the folder you are in"
+                )
+
+
 def orphans(plan: Plan) -> list[Path]:
     """Return the files of runs and tuning that the config no longer names.
 
-    Data and optima are left alone: studies of other configs may share them.
+    Data and optima are left alone: studies of other configs may share them. What a kill has left
+    of a file is nobody's, wherever it lies.
     """
     root = Path(plan.config.results)
     named = {*plan.runs, *plan.betas}
@@ -56,7 +68,8 @@ def orphans(plan: Plan) -> list[Path]:
     folders = [
         root / study / stage for study in plan.config.studies for stage in ("runs", "tuning")
     ]
-    found = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    found = {path for folder in folders for path in folder.rglob("*") if path.is_file()}
+    found |= set(root.rglob(".*.part"))
     return sorted(path for path in found if path.as_posix() not in named and _is_left_over(path))
 
 

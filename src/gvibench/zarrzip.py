@@ -10,9 +10,12 @@ equal bytes.
 """
 
 import contextlib
+import itertools
 import json
 import math
 import os
+import re
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -33,6 +36,10 @@ COMPRESSION_LEVEL = 1
 """Numbers of a run are nearly incompressible; sparse data compress well at any level."""
 CODECS = [{"name": "bytes", "configuration": {"endian": "little"}}]
 KINDS = "biuf"
+MEMBER = re.compile(r"([^/]+/)*(zarr\.json|c(/\d+)*)")
+"""What the members of a group are called: metadata and chunks."""
+MOST_METADATA = 2**30
+"""Bytes of JSON that one node may have."""
 
 
 @dataclass
@@ -74,13 +81,9 @@ class Group:
 
 def write_zip(path: str | os.PathLike[str], root: Group) -> None:
     """Write a group as one zip file, whole or not at all; an old file is replaced on success."""
-    with atomic_path(path) as part:
-        try:
-            with zipfile.ZipFile(part, "w") as archive:
-                for name, content in root.members():
-                    archive.writestr(*member(name, content))
-        except OSError as error:  # a full disk, most often
-            raise UserError(f"cannot write {path}: {error.strerror}") from error
+    with atomic_path(path) as part, zipfile.ZipFile(part, "w") as archive:
+        for name, content in root.members():
+            archive.writestr(*member(name, content))
 
 
 def member(
@@ -123,15 +126,19 @@ def open_zip(path: str | os.PathLike[str]) -> Iterator["StoredGroup"]:
         raise UserError(f"{path} does not exist") from error
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from error
-    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error) as error:
         raise UserError(
             f"{path} is cut off or not a zip file: delete the file and make it again"
         ) from error
     with archive:
         try:
+            _refuse_strangers(archive.namelist())
             root = StoredGroup(archive, "")
         except _Malformed as error:
-            raise UserError(f"{path} is a zip file but holds no Zarr v3 group") from error
+            raise UserError(
+                f"{path} is a zip file but holds no Zarr v3 group ({error}): delete the file and "
+                "make it again"
+            ) from error
         try:
             yield root
         except _Malformed as error:
@@ -144,8 +151,19 @@ class _Malformed(Exception):  # noqa: N818
     """A member is missing, damaged, or does not say what it should."""
 
 
-def _read_member(archive: zipfile.ZipFile, name: str) -> bytes:
+def _refuse_strangers(names: list[str]) -> None:
+    # A flipped bit in a name would otherwise hide an array that a trace may or may not have.
+    for name in names:
+        if not MEMBER.fullmatch(name):
+            raise _Malformed(f"'{name}' is no part of a Zarr group")
+    if len(set(names)) < len(names):
+        raise _Malformed("a member is there twice")
+
+
+def _read_member(archive: zipfile.ZipFile, name: str, most: int = MOST_METADATA) -> bytes:
     try:
+        if archive.getinfo(name).file_size > most:  # before it is unpacked into memory
+            raise _Malformed(f"'{name}' is larger than it can be")
         return archive.read(name)
     except KeyError as error:
         raise _Malformed(f"'{name}' is missing") from error
@@ -156,6 +174,8 @@ def _read_member(archive: zipfile.ZipFile, name: str) -> bytes:
         NotImplementedError,  # an unknown compression
         OSError,
         RuntimeError,  # a password is asked for
+        ValueError,  # places before the start of the file, names that are no text
+        struct.error,
     ) as error:
         raise _Malformed(str(error)) from error
 
@@ -201,6 +221,19 @@ class StoredGroup:
             if metadata.get("node_type") == "array"
         }
 
+    def check_chunks(self) -> None:
+        """Read every chunk of every array in the file and compare its checksum.
+
+        Zarr takes a missing chunk for one that was never written, and shows its fill value.
+        """
+        present = set(self._archive.namelist())
+        for node in present:
+            if node.endswith("/zarr.json"):
+                folder = node.removesuffix("/zarr.json")
+                for key in _chunk_keys(_from_json(_read_member(self._archive, node)), folder):
+                    size = self._archive.getinfo(key).file_size if key in present else 0
+                    _read_member(self._archive, key, size)
+
     def _metadata(self, name: str) -> dict[str, Any]:
         return _from_json(_read_member(self._archive, f"{self._prefix}{name}/zarr.json"))
 
@@ -209,8 +242,9 @@ class StoredGroup:
         shape, dtype = _layout(metadata, node)
         if math.prod(shape) == 0:
             return np.empty(shape, dtype)
-        content = _read_member(self._archive, f"{node}/{_chunk_key(len(shape))}")
-        if len(content) != math.prod(shape) * dtype.itemsize:
+        size = math.prod(shape) * dtype.itemsize
+        content = _read_member(self._archive, f"{node}/{_chunk_key(len(shape))}", size)
+        if len(content) != size:
             raise _Malformed(f"'{node}' has another size than its metadata say")
         return np.frombuffer(content, dtype).reshape(shape)
 
@@ -239,7 +273,7 @@ def _layout(metadata: dict[str, Any], node: str) -> tuple[tuple[int, ...], np.dt
         shape = tuple(int(length) for length in metadata["shape"])
         dtype = np.dtype(metadata["data_type"]).newbyteorder("<")
         chunk = metadata["chunk_grid"]["configuration"]["chunk_shape"]
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, SyntaxError) as error:
         raise _Malformed(f"'{node}' is not described as an array") from error
     if (
         metadata.get("codecs") != CODECS
@@ -249,6 +283,21 @@ def _layout(metadata: dict[str, Any], node: str) -> tuple[tuple[int, ...], np.dt
     ):
         raise _Malformed(f"'{node}' is stored in a way that gvibench does not write")
     return shape, dtype
+
+
+def _chunk_keys(metadata: dict[str, Any], node: str) -> Iterator[str]:
+    """Yield the names of all chunks that an array should have."""
+    if metadata.get("node_type") != "array":
+        return
+    try:
+        chunk = metadata["chunk_grid"]["configuration"]["chunk_shape"]
+        counts = [
+            range(-(-length // size)) for length, size in zip(metadata["shape"], chunk, strict=True)
+        ]
+    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise _Malformed(f"'{node}' is not described as an array") from error
+    for position in itertools.product(*counts):
+        yield "/".join([node, "c", *map(str, position)])
 
 
 def _chunk_key(ndim: int) -> str:

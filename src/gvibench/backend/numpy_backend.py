@@ -121,7 +121,10 @@ class NumpyBackend:
         return np.ascontiguousarray(lower)
 
     def eigh(self, matrix: Array) -> tuple[Array, Array]:
-        values, vectors = np.linalg.eigh(matrix)
+        try:
+            values, vectors = np.linalg.eigh(matrix)
+        except np.linalg.LinAlgError as error:  # it holds NaN, most often
+            raise Diverged("a matrix has no eigenvalues that can be computed") from error
         return values, vectors
 
     def timer(self) -> "WallTimer":

@@ -4,6 +4,7 @@ Everything estimated from data (means, scales) comes from the training rows alon
 """
 
 import importlib.metadata
+import os
 import pkgutil
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ def build(spec: DataSpec, out: Path) -> None:
     entry = find(spec)
     source: Source = pkgutil.resolve_name(entry.loader)(entry, spec)
     x, raw_y, own_test_rows = _stack(source)
+    _refuse_too_large(spec, *x.shape)
     y, labels = (raw_y, {}) if source.regression else _signs(spec, source, raw_y)
     train, test = split_rows(spec, len(y), own_test_rows, None if source.regression else y)
     _refuse_unusable(spec, y[train], len(test), source.regression)
@@ -89,6 +91,18 @@ def _signs(
     smaller, larger = found
     meaning = source.labels or {"+1": f"raw label {larger:g}", "-1": f"raw label {smaller:g}"}
     return np.where(raw == larger, 1.0, -1.0), dict(meaning)
+
+
+def _refuse_too_large(spec: DataSpec, rows: int, columns: int) -> None:
+    """Refuse what no run could hold: one absurd column number makes a small file that large."""
+    needed = rows * columns * np.dtype(np.float64).itemsize
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > memory:
+        raise UserError(
+            f"data set '{spec.dataset}' has {rows} rows and {columns} columns, which take "
+            f"{needed / 1e9:.0f} GB in a run and this machine has {memory / 1e9:.0f}: check the "
+            "column numbers, or use fewer rows"
+        )
 
 
 def _refuse_unusable(

@@ -67,6 +67,7 @@ class Setting:
     meaning: str
     choices: tuple[str, ...] = ()
     at_least: int | None = None
+    at_most: int = 10**9
 
     def accept(self, value: Option) -> Option:
         """Return `value` in the type of the default, or raise ValueError saying what it must be."""
@@ -84,6 +85,8 @@ class Setting:
             raise ValueError(f"must be {_NOUNS[kind]}, got {value!r}")
         if self.at_least is not None and not isinstance(value, str) and value < self.at_least:
             raise ValueError(f"must be at least {self.at_least}, got {value!r}")
+        if not isinstance(value, str) and value > self.at_most:
+            raise ValueError(f"must be at most {self.at_most:g}")
         return value
 
 
@@ -552,7 +555,9 @@ _ENTRIES = (
         settings={
             "n": Setting(1000, "rows, test rows included", at_least=2),
             "d": Setting(10, "columns", at_least=1),
-            "condition": Setting(10.0, "condition number of the covariance of a row", at_least=1),
+            "condition": Setting(
+                10.0, "condition number of the covariance of a row", at_least=1, at_most=10**16
+            ),
             "separation": Setting(2.0, "standard deviation of the margins", at_least=0),
             "seed": Setting(0, "seed of everything drawn", at_least=0),
             "target": TARGET,

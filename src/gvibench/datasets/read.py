@@ -25,7 +25,11 @@ __all__ = ["UNPACKING_ERRORS", "Table", "open_raw", "read_idx", "read_npz", "rea
 UNPACKING_ERRORS = (OSError, EOFError, zlib.error)
 """What the standard library raises for a damaged .gz or .bz2 file."""
 
+LARGEST = 1e50
+"""Fourth powers of anything larger are not numbers any more."""
+
 _IDX_UNSIGNED_BYTE = 0x08
+_IDX_DIMENSIONS = 3
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,8 @@ def read_svmlight(
     tables = [Table(x, y) for x, y in zip(loaded[::2], loaded[1::2], strict=True)]
     for table, name in zip(tables, names, strict=True):
         _refuse_unusable(table, name)
+    if not any(table.x.nnz for table in tables):  # scikit-learn makes up a column of zeros
+        raise UserError(f"{' and '.join(names)} is empty: it has labels but no values")
     return tables
 
 
@@ -93,8 +99,8 @@ def read_npz(path: Path) -> tuple[Table, Table | None]:
             arrays = {name: np.asarray(archive[name]) for name in wanted if name in archive.files}
     except FileNotFoundError as error:
         raise UserError(f"{path} does not exist") from error
-    except (*UNPACKING_ERRORS, ValueError, zipfile.BadZipFile) as error:
-        raise UserError(f"cannot read {path} as .npz: {error}") from error
+    except Exception as error:  # a hostile header makes NumPy and zipfile raise a dozen kinds
+        raise UserError(f"cannot read {path} as .npz: {error or type(error).__name__}") from error
     train = _npz_table(arrays, "X", "y", path)
     if not {"X_test", "y_test"} & set(arrays):
         return train, None
@@ -114,15 +120,19 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
     except UNPACKING_ERRORS as error:
         raise UserError(f"{path} is cut off or damaged: {error}") from error
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] != _IDX_UNSIGNED_BYTE:
-        raise UserError(f"{path} is not an idx file of unsigned bytes")
+        raise UserError(f"{path} is not an idx file of unsigned bytes: get the file again")
     dimensions = content[3]
     header = 4 + 4 * dimensions
     if len(content) < header:
-        raise UserError(f"{path} is cut off inside its header")
+        raise UserError(f"{path} is cut off inside its header: get the file again")
+    if dimensions > _IDX_DIMENSIONS:
+        raise UserError(f"{path} has {dimensions} dimensions, images have 3: get the file again")
     shape = struct.unpack_from(f">{dimensions}I", content, 4)
     values = np.frombuffer(content, np.uint8, offset=header)
     if values.size != math.prod(shape):
-        raise UserError(f"{path} holds {values.size} bytes, its header says {shape}")
+        raise UserError(
+            f"{path} holds {values.size} bytes, its header says {shape}: get the file again"
+        )
     return values.reshape(shape)
 
 
@@ -151,5 +161,10 @@ def _refuse_unusable(table: Table, name: str) -> None:
     values = table.x if isinstance(table.x, np.ndarray) else table.x.data
     if not np.isfinite(values).all():
         raise UserError(f"{name} has values that are not finite: remove or fill them first")
+    if np.abs(values).max(initial=0.0) > LARGEST:
+        raise UserError(
+            f"{name} has values beyond {LARGEST:g}, whose products overflow: scale the columns "
+            "first"
+        )
     if not np.isfinite(table.y).all():
         raise UserError(f"{name} has labels that are not finite: remove those rows first")

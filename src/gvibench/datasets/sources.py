@@ -72,10 +72,16 @@ Images = tuple[NDArray[np.uint8], NDArray[np.uint8]]
 
 def read_mnist_idx(paths: list[Path]) -> list[Images]:
     """Return pixels and digits of the training and of the test rows, from the four idx files."""
-    train_images, train_digits, test_images, test_digits = (read_idx(path) for path in paths)
+    arrays = [read_idx(path) for path in paths]
+    for images, digits, path in zip(arrays[::2], arrays[1::2], paths[::2], strict=True):
+        if digits.ndim != 1 or images.shape != (len(digits), 28, 28) or len(digits) == 0:
+            raise UserError(
+                f"{path} holds an array of shape {images.shape} for labels of shape "
+                f"{digits.shape}, not images of 28 x 28 with a digit each: get both files again"
+            )
     return [
-        (train_images.reshape(-1, PIXELS), train_digits),
-        (test_images.reshape(-1, PIXELS), test_digits),
+        (images.reshape(-1, PIXELS), digits)
+        for images, digits in zip(arrays[::2], arrays[1::2], strict=True)
     ]
 
 

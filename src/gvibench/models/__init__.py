@@ -11,7 +11,17 @@ from gvibench.errors import UserError
 from gvibench.models.base import METRICS, Model, Oracle, Rows, Sampling
 from gvibench.spec import ProblemSpec, RunSpec
 
-__all__ = ["METRICS", "MODULES", "Model", "Oracle", "Rows", "build", "model_class", "modules_of"]
+__all__ = [
+    "METRICS",
+    "MODULES",
+    "Model",
+    "Oracle",
+    "Rows",
+    "build",
+    "model_class",
+    "modules_of",
+    "refuse_targets",
+]
 
 # As text, so that a run depends only on the code of its own model.
 MODULES = {
@@ -40,16 +50,21 @@ def model_class(name: str) -> type[Model]:
     return found  # type: ignore[no-any-return]
 
 
+def refuse_targets(spec: ProblemSpec, *, real: bool) -> None:
+    """Refuse real targets for a model of two classes."""
+    if real and spec.model != "linear":
+        raise UserError(
+            f"model '{spec.model}' needs two classes, but the targets of '{spec.data.dataset}' are "
+            "real numbers: use model 'linear'"
+        )
+
+
 def build(
     spec: RunSpec, backend: Backend, train: Rows, test: Rows, *, multiplicity: int = 1
 ) -> Model:
     """Return the model of one run on the given rows."""
     kind = model_class(spec.model)
-    if spec.model != "linear" and not np.all(np.abs(train.y) == 1):
-        raise UserError(
-            f"model '{spec.model}' needs two classes, but the targets of '{spec.data.dataset}' are "
-            "real numbers: use model 'linear'"
-        )
+    refuse_targets(spec, real=not np.all(np.abs(train.y) == 1))
     sampling = (
         Sampling(spec.batch, spec.samples, spec.seed) if spec.expectation == "stochastic" else None
     )

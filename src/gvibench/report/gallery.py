@@ -12,6 +12,7 @@ from pathlib import Path
 from gvibench.analysis import open_aggregate
 from gvibench.errors import UserError
 from gvibench.study import Config, read_config
+from gvibench.tables.formats import escape_markdown
 
 __all__ = ["write_gallery"]
 
@@ -66,19 +67,20 @@ def _index(config: Config, config_path: Path, made: Path) -> str:
         f"`snakemake --configfile {config_path}`, then `gvibench gallery`. "
         "[config.yaml](config.yaml) is the config; the summary of each study names versions, "
         "machines and the code behind its numbers, and lists every figure and table.",
-        "\n".join(
-            f"- [{settings.title or name}]({name}/summary.md)"
-            for name, settings in config.studies.items()
-        ),
+        "\n".join(f"- [{_title(config, name)}]({name}/summary.md)" for name in config.studies),
     ]
     for table in FIRST:
         for name, settings in config.studies.items():
             if table in settings.tables:
                 text = (made / name / "tables" / f"{table}.md").read_text().strip()
-                parts += [f"## {settings.title or name}: {table}", text]
+                parts += [f"## {_title(config, name)}: {table}", text]
     for name, settings in config.studies.items():
-        parts.append(f"## {settings.title or name}")
+        parts.append(f"## {_title(config, name)}")
         parts += [
             f"![{name}: {figure}]({name}/figures/{figure}.png)" for figure in settings.figures
         ]
     return "\n\n".join(parts) + "\n"
+
+
+def _title(config: Config, study: str) -> str:
+    return escape_markdown(config.studies[study].title or study)

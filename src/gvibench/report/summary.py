@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from gvibench.analysis import TIE_LEVEL, Configuration, completed, configurations, gap, unique
-from gvibench.tables.formats import Block, markdown_block, number
+from gvibench.tables.formats import Block, escape_markdown, markdown_block, number
 from gvibench.tables.performance import compact, values_of
 
 __all__ = ["CAPTIONS", "count", "diverged_rows", "reference_words", "summary"]
@@ -34,7 +34,7 @@ def summary(job: Mapping[str, Any], dataset: xr.Dataset) -> str:
     """Return the summary as Markdown."""
     values = values_of(dataset)
     sections = [
-        f"# {dataset.attrs['title'] or job['study']}",
+        f"# {escape_markdown(dataset.attrs['title'] or job['study'])}",
         _what_was_run(job, dataset),
         _what_diverged(dataset),
         _who_was_best(values),
@@ -61,8 +61,8 @@ def _what_was_run(job: Mapping[str, Any], dataset: xr.Dataset) -> str:
     text = [
         f"Study `{job['study']}`: {', '.join(counts)}.",
         "",
-        f"- Problems: {', '.join(problems)}",
-        f"- Solvers: {', '.join(lines)}",
+        f"- Problems: {escape_markdown(', '.join(problems))}",
+        f"- Solvers: {escape_markdown(', '.join(lines))}",
         f"- Gaps of the objective are measured from {reference_words(dataset)}; those of test "
         "metrics from the best value seen.",
     ]

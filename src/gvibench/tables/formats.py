@@ -10,6 +10,7 @@ __all__ = [
     "Block",
     "Table",
     "escape_latex",
+    "escape_markdown",
     "markdown_block",
     "number",
     "spread",
@@ -70,7 +71,12 @@ def markdown_block(block: Block) -> str:
 
 
 def _markdown_row(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(str(cell).replace("|", r"\|") for cell in cells) + " |"
+    return "| " + " | ".join(escape_markdown(str(cell)) for cell in cells) + " |"
+
+
+def escape_markdown(text: str) -> str:
+    """Return text so that Markdown shows it in a cell as it is: no HTML, no further cells."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace("|", r"\|")
 
 
 def to_latex(table: Table) -> str:

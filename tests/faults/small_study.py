@@ -1,0 +1,79 @@
+"""A study done in this process, stage by stage, as the rules of the workflow do it."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gvibench import worker
+from gvibench.expansion import expand
+from gvibench.jobs import Plan
+from gvibench.study import load_config
+
+STUDY: dict[str, Any] = {
+    "datasets": {"toy": {"dataset": "synthetic", "options": {"n": 40, "d": 2}}},
+    "solvers": ["vn"],
+    "step": 0.01,
+    "beta": 0.5,
+    "iterations": 10,
+    "seeds": 2,
+    "gap": "best-seen",
+    "figures": ["gap"],
+    "tables": ["performance"],
+}
+
+
+class Study:
+    """The jobs of a config with one study `s`; every method returns the worker's exit code."""
+
+    def __init__(self, study: dict[str, Any], folder: Path) -> None:
+        config = {"studies": {"s": study}, "results": str(folder / "results")}
+        folder.mkdir(parents=True, exist_ok=True)
+        self.config = folder / "config.yaml"
+        self.config.write_text(yaml.safe_dump(config))
+        self.plan: Plan = expand(load_config(config))
+        self.root = folder / "results" / "s"
+        self.root.mkdir(parents=True)
+        self.manifest = self.root / "manifest.json"
+        self.manifest.write_text(self.plan.manifest("s"))
+        self.aggregate_path = self.root / "aggregate.zarr.zip"
+
+    def prepare(self) -> int:
+        return max(
+            worker.main(["prepare", "--job", job.text, "--out", job.path])
+            for job in self.plan.data.values()
+        )
+
+    def optimise(self) -> int:
+        return max(
+            (
+                worker.main(
+                    ["optimum", "--job", job.text, "--data", job.data.path, "--out", job.path]
+                )
+                for job in self.plan.optima.values()
+            ),
+            default=0,
+        )
+
+    def run(self) -> int:
+        return max(
+            worker.main(["run", "--job", job.text, "--data", job.data.path, "--out", job.path])
+            for job in self.plan.runs.values()
+        )
+
+    def aggregate(self) -> int:
+        words = ["--manifest", str(self.manifest), "--out", str(self.aggregate_path)]
+        return worker.main(["aggregate", "--job", self.plan.aggregate_text("s"), *words])
+
+    def table(self, name: str) -> int:
+        out = self.root / "tables" / f"{name}.csv"
+        words = ["--aggregate", str(self.aggregate_path), "--out", str(out)]
+        return worker.main(["table", "--job", self.plan.table_text("s", name), *words])
+
+    def figure(self, name: str) -> int:
+        out = self.root / "figures" / f"{name}.pdf"
+        words = ["--aggregate", str(self.aggregate_path), "--out", str(out)]
+        return worker.main(["figure", "--job", self.plan.figure_text("s", name), *words])
+
+    def traces(self) -> list[Path]:
+        return sorted(map(Path, self.plan.runs))
