@@ -1,0 +1,313 @@
+"""Files that are damaged, written twice at once, or cannot be written at all."""
+
+import json
+import multiprocessing
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+from project import Project
+from small_study import STUDY, Study
+
+from gvibench import cli
+from gvibench.checkpoints import checkpoint_path
+from gvibench.datasets import prepared_path
+from gvibench.errors import UserError
+from gvibench.files import atomic_path
+from gvibench.run import execute
+from gvibench.spec import DataSpec, RunSpec
+from gvibench.traces import read_trace, write_trace
+
+SYNTHETIC = ["--dataset", "synthetic", "--data-option", "n=60", "--data-option", "d=3"]
+RUN = [*SYNTHETIC, "--solver", "vn", "--step", "0.1", "--iterations", "30"]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Study:
+    """A study up to its aggregate; tests spoil copies of its files and put them back."""
+    study = Study(STUDY, tmp_path_factory.mktemp("finished"))
+    assert (study.prepare(), study.run(), study.aggregate()) == (0, 0, 0)
+    return study
+
+
+@pytest.fixture
+def study(finished):
+    kept = {path: path.read_bytes() for path in finished.root.rglob("*") if path.is_file()}
+    yield finished
+    for path, content in kept.items():
+        path.write_bytes(content)
+
+
+def cut(content: bytes) -> bytes:
+    return content[:-50]
+
+
+def flip(content: bytes) -> bytes:
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 4]) + content[middle + 1 :]
+
+
+DAMAGE = {
+    "cut off": cut,
+    "a flipped bit": flip,
+    "emptied": lambda content: b"",
+    "zeros": lambda content: bytes(len(content)),
+    "text": lambda content: b"see the other file",
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_a_damaged_trace_is_named_and_repaired(study, capsys, what):
+    path = study.traces()[0]
+    path.write_bytes(DAMAGE[what](path.read_bytes()))
+    assert study.aggregate() == 2
+    printed = capsys.readouterr().err
+    assert printed.startswith("gvibench.worker: 1 trace is bad")
+    assert str(path) in printed
+    assert "gvibench repair" in printed
+    assert cli.main(["repair", str(study.config)]) == 0
+    assert not path.exists()
+    assert study.run() == study.aggregate() == 0
+
+
+def test_the_trace_of_another_run_is_named_and_repaired(study, capsys):
+    first, second = study.traces()
+    shutil.copyfile(second, first)
+    assert study.aggregate() == 2
+    assert f"{first} is of another run" in capsys.readouterr().err
+    assert cli.main(["repair", str(study.config)]) == 0
+    assert not first.exists()
+    assert second.exists()
+
+
+def without_member(path: Path, name: str) -> None:
+    with zipfile.ZipFile(path) as archive:
+        members = {info: archive.read(info) for info in archive.infolist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for info, content in members.items():
+            if info.filename != name:
+                archive.writestr(info, content)
+
+
+def test_an_aggregate_without_a_chunk_makes_no_table(study, capsys):
+    without_member(study.aggregate_path, "objective/c/0/0")
+    assert study.table("performance") == 2
+    assert "'objective/c/0/0' is missing" in capsys.readouterr().err
+    assert not (study.root / "tables").exists()
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_a_damaged_aggregate_makes_no_table_and_no_figure(study, capsys, what):
+    study.aggregate_path.write_bytes(DAMAGE[what](study.aggregate_path.read_bytes()))
+    assert study.table("performance") == 2
+    assert study.figure("gap") == 2
+    printed = capsys.readouterr().err.splitlines()
+    assert len(printed) == 2
+    assert all(str(study.aggregate_path) in line for line in printed)
+    assert not (study.root / "tables").exists()
+    assert not (study.root / "figures").exists()
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_a_damaged_checkpoint_is_no_checkpoint(tmp_path, what):
+    """The run starts anew and ends alike."""
+    data = DataSpec(dataset="synthetic", options={"n": 60, "d": 3})
+    prepared = prepared_of(data, tmp_path)
+    spec = RunSpec(data=prepared.spec, beta=0.5, solver="vn", step=0.1, iterations=20)
+    undisturbed = execute(spec, prepared).scalars["objective"]
+    checkpoint = checkpoint_path(tmp_path / "t.zarr.zip")
+    execute(spec, prepared, checkpoint=checkpoint, checkpoint_every=0.0)
+    checkpoint.write_bytes(DAMAGE[what](checkpoint.read_bytes()))
+    resumed = execute(spec, prepared, checkpoint=checkpoint, checkpoint_every=1e9)
+    assert resumed.scalars["objective"].tobytes() == undisturbed.tobytes()
+
+
+def prepared_of(data: DataSpec, folder: Path):
+    from gvibench.datasets import prepare
+    from gvibench.datasets.prepared import read_prepared
+
+    out = folder / "data.zarr.zip"
+    prepare(data, out)
+    return read_prepared(out)
+
+
+def _write_often(path: str, seed: int) -> None:
+    words = [*RUN, "--seed", str(seed), "--out", path]
+    for _ in range(10):
+        cli.main(["run", *words])
+
+
+def test_two_writers_of_one_trace(tmp_path):
+    """Whoever is last wins; at no moment is the file half of one and half of the other."""
+    path = tmp_path / "t.zarr.zip"
+    cli.main(["run", *RUN, "--out", str(path)])
+    fork = multiprocessing.get_context("fork")
+    writers = [fork.Process(target=_write_often, args=(str(path), seed)) for seed in (1, 2)]
+    for writer in writers:
+        writer.start()
+    seen = set()
+    while any(writer.is_alive() for writer in writers):
+        seen.add(read_trace(path).spec["seed"])
+        time.sleep(0.005)
+    assert [writer.exitcode for writer in writers] == [0, 0]
+    assert read_trace(path).spec["seed"] in (1, 2)
+    assert seen & {1, 2}
+    assert list(tmp_path.glob(".*.part")) == []
+
+
+def on_a_small_disk(folder: Path, kilobytes: int, *words: str) -> subprocess.CompletedProcess:
+    """Run gvibench in a place where `folder` is a disk of that size, then list the folder."""
+    folder.mkdir()
+    mount = f"mount -t tmpfs -o size={kilobytes}k none {folder}"
+    script = f'{mount} && "$@"; code=$?; ls -A {folder} >&2; exit $code'
+    command = ["unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh"]
+    return subprocess.run(
+        [*command, sys.executable, "-m", "gvibench", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("command", ["run", "prepare", "optimum"])
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path, command):
+    folder = tmp_path / "small"
+    out = folder / "out.zarr.zip"
+    words = ["--dataset", "wdbc", "--out", str(out)]
+    if command == "run":
+        words += ["--solver", "vn", "--step", "0.01", "--iterations", "500"]
+    done = on_a_small_disk(folder, 4, command, *words)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr == f"gvibench: cannot write {out}: No space left on device\n"
+
+
+def test_a_full_disk_during_a_table(study, tmp_path, monkeypatch, capsys):
+    def no_room(self, text):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", no_room)
+    assert study.table("performance") == 2
+    assert capsys.readouterr().err.endswith("performance.csv: No space left on device\n")
+    assert list((study.root / "tables").iterdir()) == []
+
+
+def test_a_folder_that_takes_no_files_is_found_before_the_run(tmp_path):
+    """By a user without rights; root may write everywhere."""
+    folder = tmp_path / "locked"
+    folder.mkdir(mode=0o555)
+    mount = f"mount --bind {folder} {folder} && mount -o remount,ro,bind {folder}"
+    script = f'{mount} && "$@"'
+    command = ["unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh"]
+    done = subprocess.run(
+        [*command, sys.executable, "-m", "gvibench", "run", *RUN, "--out", f"{folder}/t.zarr.zip"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"gvibench: cannot write {folder}/t.zarr.zip")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_read_only_results_folder_stops_snakemake_with_a_sentence(tmp_path):
+    project = Project.create(tmp_path / "project", STUDY)
+    results = project.folder / "results"
+    results.mkdir()
+    script = f'mount --bind {results} {results} && mount -o remount,ro,bind {results} && "$@"'
+    done = subprocess.run(
+        ["unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh", *project.command()],
+        cwd=project.folder,
+        env=project.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "cannot write results/s/manifest.json: Read-only file system" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(results.iterdir()) == []
+
+
+def test_the_cache_vanishes_while_it_is_used(tmp_path, monkeypatch):
+    """What is missing is made again; a file that was open stays readable."""
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("GVIBENCH_CACHE", str(cache))
+    stop = threading.Event()
+
+    def remove() -> None:
+        while not stop.is_set():
+            shutil.rmtree(cache, ignore_errors=True)
+            time.sleep(0.002)
+
+    thread = threading.Thread(target=remove)
+    thread.start()
+    outcomes = set()
+    try:
+        for k in range(20):
+            try:
+                prepared_path(DataSpec(dataset="synthetic", options={"n": 50 + k, "d": 3}))
+                outcomes.add("made")
+            except UserError as error:
+                assert str(error).startswith("cannot write")  # noqa: PT017
+                outcomes.add("refused")
+    finally:
+        stop.set()
+        thread.join()
+    assert outcomes <= {"made", "refused"}
+    code = cli.main(["run", *RUN, "--out", str(tmp_path / "t.zarr.zip")])
+    assert code == 0
+
+
+def test_the_folder_vanishes_while_a_file_is_written(tmp_path):
+    folder = tmp_path / "gone"
+
+    def write() -> None:
+        with atomic_path(folder / "x") as part:
+            part.write_text("half")
+            shutil.rmtree(folder)
+
+    with pytest.raises(UserError, match="cannot write"):
+        write()
+    assert not folder.exists()
+
+
+def test_a_clock_that_jumps_backwards(tmp_path, monkeypatch):
+    """Durations come from clocks that cannot jump; only file dates use the other one."""
+    now = time.time()
+    ticks = iter(range(10**9))
+    monkeypatch.setattr(time, "time", lambda: now - 3600.0 * next(ticks))
+    data = DataSpec(dataset="synthetic", options={"n": 60, "d": 3})
+    prepared = prepared_of(data, tmp_path)
+    spec = RunSpec(data=prepared.spec, beta=0.5, solver="vn", step=0.1, iterations=20)
+    trace = execute(spec, prepared, checkpoint=tmp_path / "c", checkpoint_every=0.0)
+    write_trace(tmp_path / "t.zarr.zip", trace)
+    seconds = read_trace(tmp_path / "t.zarr.zip").scalars["seconds"]
+    assert seconds[0] == 0
+    assert (seconds[1:] >= seconds[:-1]).all()
+    assert trace.attrs["wall_seconds"] >= 0
+
+
+def test_left_over_parts_are_cleaned_after_an_hour(study):
+    old = study.root / "tables" / ".performance.csv.x.part"
+    new = study.root / "runs" / ".new.part"
+    for path in (old, new):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("half")
+    os.utime(old, (0, 0))
+    assert cli.main(["clean", "--orphans", str(study.config)]) == 0
+    assert not old.exists()
+    assert new.exists()
+    new.unlink()
+    old.parent.rmdir()
+
+
+def test_a_manifest_of_something_else(study, capsys):
+    study.manifest.write_text(json.dumps({"study": "s", "runs": [{"path": "x"}]}))
+    assert study.aggregate() == 2
+    assert "is not the manifest of a study" in capsys.readouterr().err

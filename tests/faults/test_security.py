@@ -1,0 +1,163 @@
+"""Names and contents that come from others reach no shell, no page and no place they should not."""
+
+import ast
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from project import ROOT, Project
+from small_study import STUDY, Study
+
+from gvibench.datasets import catalogue
+from gvibench.datasets.read import read_npz
+from gvibench.errors import UserError
+from gvibench.expansion import expand
+from gvibench.study import load_config
+from gvibench.tables.formats import escape_markdown
+
+NASTY = (
+    *("../up", "..", ".", "/etc/x", "a/b", "a b", "$(touch pwned)", "`id`", "a;b", "a'b", 'a"b'),
+    *("a\nb", "-rf", "{name}", "ünï", "a\\b", "*", "~", "", "x" * 300, "con\0", "<b>"),
+)
+
+
+def config(**parts):
+    study = {"datasets": ["wdbc"], "solvers": ["vn"], "step": 0.1}
+    return {"studies": {"s": {**study, **parts}}}
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_no_name_can_leave_its_folder_or_carry_a_command(name):
+    study = config()["studies"]["s"]
+    for nasty in (
+        {"studies": {name: study}},
+        config(datasets={name: {"dataset": "wdbc"}}),
+        config(solvers={name: {"solver": "vn"}}),
+        config(datasets={"wdbc": {"dataset": name}}),
+        config(solvers={"vn": {"solver": name}}),
+    ):
+        with pytest.raises(UserError):
+            expand(load_config(nasty))
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_varied_text_is_harmless_in_a_path(name):
+    changed = config(datasets={"mine": {"path": "x.svm"}}, vary={"data.path": ["x.svm", name]})
+    try:
+        plan = expand(load_config(changed))
+    except UserError:
+        return
+    for path in {*plan.runs, *plan.data, *plan.optima}:
+        assert re.fullmatch(r"results/[\w.+/-]+", path)
+        assert ".." not in Path(path).parts
+
+
+@pytest.mark.parametrize("name", ["data", "optima", "logs"])
+def test_a_study_cannot_take_the_place_of_what_studies_share(name):
+    with pytest.raises(UserError, match="folder that all studies share"):
+        load_config({"studies": {name: config()["studies"]["s"]}})
+
+
+@pytest.mark.parametrize("folder", ["", ".", "/", "a\nb", "{study}", "-x", "x" * 2000])
+def test_results_folders_that_cannot_be_used(folder):
+    with pytest.raises(UserError, match="results"):
+        load_config({**config(), "results": folder})
+
+
+def test_results_folders_are_spelt_in_one_way():
+    for folder in ("results/", "./results", "results//", "x/../results"):
+        plan = expand(load_config({**config(), "results": folder}))
+        assert all(path.startswith("results/s/runs/") for path in plan.runs)
+
+
+def test_a_results_folder_with_everything_a_shell_would_obey(tmp_path):
+    """A real run of the workflow: every path in it is quoted."""
+    project = Project.create(tmp_path / "project", STUDY)
+    folder = 'it\'s; touch pwned $(touch pwned) `touch pwned` & ü "x"'
+    project.configure(STUDY, results=folder)
+    project.snakemake("--", f"{folder}/s/aggregate.zarr.zip")
+    assert (project.folder / folder / "s/aggregate.zarr.zip").exists()
+    assert not list(project.folder.rglob("pwned"))
+
+
+def test_every_placeholder_of_every_shell_command_is_quoted():
+    for path in (ROOT / "rules").glob("*.smk"):
+        for command in re.findall(r"shell:\n((?:\s+\".*\n?)+)", path.read_text()):
+            placeholders = re.findall(r"\{([^}]*)\}", command)
+            assert placeholders
+            assert all(name.endswith(":q") for name in placeholders), path
+
+
+FORBIDDEN = {"pickle", "marshal", "shelve", "dill", "joblib", "cloudpickle", "subprocess"}
+CALLS = {"eval", "exec", "os.system", "os.popen", "yaml.load", "yaml.unsafe_load"}
+
+
+def test_no_code_unpickles_evaluates_or_starts_a_shell():
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name.partition(".")[0] for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names = [node.module.partition(".")[0]]
+            assert not FORBIDDEN & set(names), path
+            if isinstance(node, ast.Call):
+                assert ast.unparse(node.func) not in CALLS, path
+                for keyword in node.keywords:
+                    if keyword.arg == "allow_pickle":
+                        assert ast.unparse(keyword.value) == "False", path
+
+
+class Trap:
+    """Leaves a file behind when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return (Path.write_text, (self.path, "sprung"))
+
+
+def test_a_pickle_in_an_npz_file_is_refused_unopened(tmp_path):
+    sprung = tmp_path / "sprung"
+    trapped = np.array([[Trap(sprung)]], dtype=object)
+    np.savez(tmp_path / "x.npz", allow_pickle=True, X=trapped, y=np.array([1]))
+    with pytest.raises(UserError, match=r"cannot read .*pickle"):
+        read_npz(tmp_path / "x.npz")
+    assert not sprung.exists()
+
+
+def test_yaml_makes_no_objects(tmp_path):
+    from gvibench.study import read_config
+
+    path = tmp_path / "config.yaml"
+    path.write_text("studies: !!python/object/apply:os.system ['touch pwned']\n")
+    with pytest.raises(UserError, match="is not YAML"):
+        read_config(path)
+
+
+def test_titles_and_labels_are_shown_not_obeyed(tmp_path):
+    title = "<script>alert(1)</script> & | $x$ \\input{x}"
+    study = Study({**STUDY, "title": title, "tables": ["performance"]}, tmp_path)
+    assert study.prepare() == study.run() == study.aggregate() == 0
+    from gvibench import worker
+
+    out = study.root / "summary.md"
+    words = ["--aggregate", str(study.aggregate_path), "--out", str(out)]
+    assert worker.main(["summary", "--job", study.plan.summary_text("s"), *words]) == 0
+    text = out.read_text()
+    assert "<script>" not in text
+    assert "&lt;script>" in text
+    assert escape_markdown("a|b<i>") == r"a\|b&lt;i>"
+
+
+def test_every_download_is_https_and_checked():
+    """By its hash; the two files without one by rows, columns, labels and non-zeros."""
+    files = [file for name in catalogue.names() for file in catalogue.entry(name).files]
+    files += [*catalogue.MNIST_IDX, *catalogue.MNIST_LIBSVM]
+    for file in files:
+        assert file.url.startswith("https://")
+        assert "/" not in file.name
+        assert file.sha256 or (file.rows and file.columns and file.label_counts and file.nonzeros)
+    assert {file.name for file in files if not file.sha256} <= {"mnist.bz2", "mnist.t.bz2"}
