@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 LARGE := mnist,covtype,covtype-50k,phishing,n-32000,d-512,d-1024
 # Tests that need more than this machine and a few minutes have targets of their own.
 ELSEWHERE := not paper and not browser and not cluster and not faults
-.PHONY: help study paper paper-small gallery test test-all test-paper test-browser test-cluster lint bench clean
+.PHONY: help study paper paper-small gallery test test-all test-paper test-browser test-cluster test-faults lint bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
@@ -64,11 +64,16 @@ test-browser: $(VENV)/.browser  ## the report page in headless Chromium
 test-cluster: $(VENV)/.cluster  ## on a real Slurm, which it installs by apt: needs root
 	pytest -m cluster tests/cluster
 
+test-faults: $(VENV)/.dev  ## kills, damage, bad input, full disks (ten minutes)
+	pytest -n 2 --dist worksteal -m faults
+	python tests/faults/fuzz.py
+
 lint: $(VENV)/.dev  ## formatting, style and types
 	ruff check
 	ruff format --check
 	mypy
 	snakefmt --check Snakefile rules
+	bandit --quiet --recursive --configfile pyproject.toml src
 
 bench: $(VENV)/.dev  ## measure speed, memory and overhead; writes docs/performance.md (minutes)
 	python benchmarks/bench.py

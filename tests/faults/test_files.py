@@ -20,7 +20,7 @@ from gvibench.checkpoints import checkpoint_path
 from gvibench.datasets import prepared_path
 from gvibench.errors import UserError
 from gvibench.files import atomic_path
-from gvibench.run import execute
+from gvibench.loop import execute
 from gvibench.spec import DataSpec, RunSpec
 from gvibench.traces import read_trace, write_trace
 

@@ -10,8 +10,8 @@ from small_study import Study
 from gvibench import cli, solvers
 from gvibench.datasets.prepared import read_prepared
 from gvibench.errors import UserError
+from gvibench.loop import execute
 from gvibench.optimum import find_optimum
-from gvibench.run import execute
 from gvibench.spec import RunSpec
 from gvibench.traces import read_trace
 

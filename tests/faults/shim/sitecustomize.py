@@ -1,0 +1,89 @@
+"""Kill this process at a chosen moment. Python imports this at start if it is on the path.
+
+`GVIBENCH_KILL` is JSON: the `phase` to die in, a `seed` for the moment within it, `whole` to take
+Snakemake along, the file `log` for what was done. Only a worker of that phase is killed; it dies by
+SIGKILL, so nothing of its clean-up runs.
+"""
+
+import json
+import os
+import random
+import signal
+import sys
+import zipfile
+
+STAGE_OF = {"step": "run", "write": "run", "rename": "run"}
+"""The worker's stage that a phase belongs to; other phases have a stage of their own."""
+
+
+def _arm(order: dict) -> None:
+    phase = order["phase"]
+    words = sys.orig_argv
+    if "gvibench.worker" not in words:
+        return
+    stage = words[words.index("gvibench.worker") + 1]
+    if stage != STAGE_OF.get(phase, phase):
+        return
+    # Another moment for every job, the same whenever the test runs.
+    rng = random.Random(f"{order['seed']} {words[words.index('--out') + 1]}")
+
+    def die(moment: str) -> None:
+        line = f"{phase} {moment}\n".encode()
+        log = os.open(order["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        os.write(log, line)
+        if order["whole"]:
+            os.killpg(os.getpgid(0), signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if phase == "step":
+        _in_a_step(rng.randint(3, 20), die)  # the first two are the start and the warm-up
+    elif phase == "write" or (phase == "aggregate" and rng.random() < 0.5):
+        _in_a_write(rng.randint(1, 12), die)
+    elif phase in {"rename", "aggregate"}:
+        _at_a_rename(1, rng.choice(("before", "after")), die)
+    else:  # a table has three files, a figure four
+        _at_a_rename(rng.randint(1, 3), rng.choice(("before", "after")), die)
+
+
+def _in_a_step(count: int, die) -> None:
+    from gvibench.models.base import Model
+
+    evaluate, calls = Model.oracle, iter(range(1, 10**9))
+
+    def oracle(self, *args, **kwargs):
+        if next(calls) == count:
+            die(f"evaluation {count}")
+        return evaluate(self, *args, **kwargs)
+
+    Model.oracle = oracle
+
+
+def _in_a_write(count: int, die) -> None:
+    write, calls = zipfile.ZipFile.writestr, iter(range(1, 10**9))
+
+    def writestr(self, *args, **kwargs):
+        if next(calls) == count:
+            self.fp.write(b"PK half of a member")
+            self.fp.flush()
+            die(f"member {count}")
+        return write(self, *args, **kwargs)
+
+    zipfile.ZipFile.writestr = writestr
+
+
+def _at_a_rename(count: int, when: str, die) -> None:
+    rename, calls = os.replace, iter(range(1, 10**9))
+
+    def replace(*args, **kwargs):
+        here = next(calls) == count
+        if here and when == "before":
+            die(f"before rename {count}")
+        rename(*args, **kwargs)
+        if here:
+            die(f"after rename {count}")
+
+    os.replace = replace
+
+
+if "GVIBENCH_KILL" in os.environ:
+    _arm(json.loads(os.environ["GVIBENCH_KILL"]))
