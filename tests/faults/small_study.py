@@ -63,6 +63,7 @@ class Study:
 
     def aggregate(self) -> int:
         words = ["--manifest", str(self.manifest), "--out", str(self.aggregate_path)]
+        words += ["--root", ".", "--dask", '{"dask": null}']
         return worker.main(["aggregate", "--job", self.plan.aggregate_text("s"), *words])
 
     def table(self, name: str) -> int:

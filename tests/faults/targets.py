@@ -305,7 +305,8 @@ def full_config(folder: Path) -> dict[str, Any]:
     third = {"datasets": ["mushrooms"], "solvers": {"vn": {"step": "paper"}, "gd": {"step": grid}}}
     return {
         "studies": {"a": study, "b": small, "c": third},
-        **{"results": "results", "without": [], "dask": None},
+        **{"results": "results", "without": []},
+        "dask": {"scheduler_address": "tcp://127.0.0.1:1"},
         "style": {"width": "page", "font_size": 8.0},
     }
 
