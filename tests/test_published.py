@@ -1,0 +1,101 @@
+"""The committed results of the paper's study: whole, in step with the config, and reproducible."""
+
+import json
+import math
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from gvibench.expansion import expand
+from gvibench.presets import PAPER_RESULTS
+from gvibench.study import read_config
+from gvibench.tables.paper import IMPOSSIBLE, REPRODUCED, judge
+
+ROOT = Path(__file__).parents[1]
+PUBLISHED = ROOT / "docs/paper"
+SMALL = {"australian_scale", "diabetes_scale", "breast-cancer_scale"}
+TIMED = {"seconds", "seconds_ours"}
+
+
+def runs_of(folder, study):
+    return pd.read_csv(folder / study / "tables/runs.csv")
+
+
+def studies():
+    config = read_config(ROOT / "config/paper.yaml")
+    return [name for name, study in config.studies.items() if "runs" in study.tables]
+
+
+def test_they_are_of_this_config():
+    published = yaml.safe_load((PUBLISHED / "config.yaml").read_text())
+    assert published == yaml.safe_load((ROOT / "config/paper.yaml").read_text()), (
+        "config/paper.yaml has changed: run make gallery"
+    )
+
+
+@pytest.mark.parametrize("study", studies())
+def test_every_run_of_the_plan_is_there(study):
+    plan = expand(read_config(ROOT / "config/paper.yaml"))
+    jobs = plan.of_study(study)
+    runs = runs_of(PUBLISHED, study)
+    assert len(runs) == sum(len(job.specs) for job in jobs)
+    known = {spec.spec_hash for job in jobs for spec in job.specs if not job.opened}
+    untuned = {hash_ for hash_ in runs["spec_hash"] if hash_ in known}
+    assert untuned == known
+
+
+def test_the_papers_table_is_what_the_runs_say():
+    made = judge(runs_of(PUBLISHED, "paper-steps"))
+    published = pd.read_csv(PUBLISHED / "paper-steps/tables/paper.csv")
+    pd.testing.assert_frame_equal(made, published, check_dtype=False, rtol=1e-12)
+    assert set(made["dataset"]) == {*PAPER_RESULTS, "covtype-50k"}
+    verdicts = made.set_index(["dataset", "solver"])["verdict"]
+    assert set(verdicts[verdicts == REPRODUCED].index.get_level_values(0)) == SMALL
+    assert (verdicts == REPRODUCED).sum() == 9
+    assert set(verdicts[verdicts == IMPOSSIBLE].index.get_level_values(0)) == {
+        "covtype",
+        "leukemia",
+    }
+
+
+def test_the_reproduced_rows_are_reached_at_the_papers_steps():
+    made = judge(runs_of(PUBLISHED, "paper-steps")).set_index("dataset").loc[sorted(SMALL)]
+    assert made["train_elbo_difference"].abs().max() < 0.015
+    assert made["test_nll_difference"].abs().max() < 0.015
+
+
+def test_provenance_is_with_every_study_and_the_whole_is_small():
+    for study in read_config(ROOT / "config/paper.yaml").studies:
+        assert json.loads((PUBLISHED / study / "versions.json").read_text())["numpy"]
+        assert "Where the numbers come from" in (PUBLISHED / study / "summary.md").read_text()
+    size = sum(path.stat().st_size for path in PUBLISHED.rglob("*") if path.is_file())
+    assert size < 20e6
+
+
+@pytest.mark.paper
+def test_paper_small_makes_the_same_numbers(libsvm_data, tmp_path):
+    clone = tmp_path / "clone"
+    leave = shutil.ignore_patterns("results", ".snakemake", ".git", ".venv", "docs")
+    shutil.copytree(ROOT, clone, ignore=leave)
+    (clone / ".venv").symlink_to(ROOT / ".venv")
+    subprocess.run(["make", "paper-small"], cwd=clone, check=True, env={**os.environ, "CI": "true"})
+    compared = 0
+    for study in studies():
+        made = clone / "results/paper" / study / "tables/runs.csv"
+        if not made.exists():  # a study of large data only
+            continue
+        ours = pd.read_csv(made).set_index("spec_hash")
+        theirs = runs_of(PUBLISHED, study).set_index("spec_hash").reindex(ours.index)
+        for name in ("objective", "train_elbo_paper", "test_nll", "test_accuracy"):
+            for hash_, found in ours[name].items():
+                expected = theirs[name].loc[hash_]
+                if math.isnan(found) and math.isnan(expected):
+                    continue
+                assert found == pytest.approx(expected, rel=1e-6), f"{study} {hash_} {name}"
+                compared += 1
+    assert compared > 1000
