@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from gvibench.analysis import Band, Configuration, unique
 from gvibench.figures.style import WIDTHS, Look, looks, redashed
@@ -209,6 +210,15 @@ def positive_log(axes: Axes) -> None:
 def scale_seconds(axes: Axes) -> None:
     """Scale an axis of solver time."""
     axes.set_xscale("log")
+    # Over a decade or two Matplotlib names the ticks between, and the names run into each other.
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0) if _decades(axes) < 2 else (1.0,)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _decades(axes: Axes) -> float:
+    low, high = axes.get_xlim()
+    return float(np.log10(high / low)) if 0 < low < high else 0.0
 
 
 def scale_iterations(axes: Axes) -> None:
