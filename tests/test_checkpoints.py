@@ -14,6 +14,7 @@ from gvibench.checkpoints import Checkpoints, checkpoint_path, kept_iteration
 from gvibench.errors import Interrupted
 from gvibench.loop import execute
 from gvibench.traces import read_trace
+from gvibench.zarrzip import Group
 from problems import spec
 from test_run import prepared
 
@@ -80,6 +81,19 @@ def test_foreign_and_damaged_checkpoints_are_ignored(tmp_path):
     same(execute(run, prepared(), checkpoint=path), undisturbed)
     path.write_bytes(path.read_bytes()[:-50])
     same(execute(run, prepared(), checkpoint=path), undisturbed)
+
+
+def test_checkpoints_come_soon_and_then_less_often(tmp_path, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(checkpoints.time, "monotonic", lambda: now[0])
+    written = []
+    monkeypatch.setattr(checkpoints, "_to_group", lambda *arguments: Group())
+    monkeypatch.setattr(checkpoints, "write_zip", lambda *arguments: written.append(now[0]))
+    keeper = Checkpoints(tmp_path / "checkpoint", "identity", 60.0)
+    for second in range(200):
+        now[0] = float(second)
+        keeper.update(None, None, 0.0)
+    assert written == [10.0, 30.0, 70.0, 130.0, 190.0]
 
 
 def command(*settings):

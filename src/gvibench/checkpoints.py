@@ -31,6 +31,8 @@ __all__ = [
 ]
 
 KIND = "gvibench checkpoint"
+FIRST_SECONDS = 10.0
+"""How long a run waits with its first checkpoint; with each further one twice as long."""
 FACTORS: dict[str, type[CovarianceFactor] | type[PrecisionFactor]] = {
     "covariance": CovarianceFactor,
     "precision": PrecisionFactor,
@@ -68,23 +70,26 @@ class Checkpoints:
     identity
         Hashes of spec and code: a checkpoint of anything else is ignored and replaced.
     every
-        Seconds between checkpoints.
+        Seconds between checkpoints. The first ones come sooner, so that the progress of a run of a
+        minute can be seen.
     """
 
     def __init__(self, path: Path, identity: str, every: float) -> None:
         self._path = path
         self._identity = identity
         self._every = every
+        self._wait = min(every, FIRST_SECONDS)
         self._last = time.monotonic()
 
     def update(self, state: State, recorder: Recorder, seconds: float) -> None:
         """Keep the state if it is time to; if the run was told to stop, keep it and stop."""
         told_to_stop = _stop_requested
-        if not told_to_stop and time.monotonic() - self._last < self._every:
+        if not told_to_stop and time.monotonic() - self._last < self._wait:
             return
         group = _to_group(state, recorder, seconds)
         group.attrs |= {"kind": KIND, "identity": self._identity}
         write_zip(self._path, group)
+        self._wait = min(self._every, 2 * self._wait)
         self._last = time.monotonic()
         if told_to_stop:
             raise Interrupted(f"stopped at iteration {state.iteration}; start again to go on")

@@ -275,7 +275,8 @@ def _spec(options: argparse.Namespace, kind: type[Problem]) -> Problem:
         spec = parse(kind, options.spec, "--spec")
         return spec.model_copy(update={"data": complete(spec.data)})
     given = vars(options)
-    values = {name: given[name] for name in kind.model_fields if given.get(name) is not None}
+    fields = [name for name in kind.model_fields if name != "data"]  # --data names a file
+    values = {name: given[name] for name in fields if given.get(name) is not None}
     if "solver" in kind.model_fields:
         values["solver_options"] = _pairs(options.solver_option, "--solver-option")
     return completed_spec(kind, _data_values(options), values, "command line", from_text=True)
@@ -283,7 +284,7 @@ def _spec(options: argparse.Namespace, kind: type[Problem]) -> Problem:
 
 def _refuse_flags(options: argparse.Namespace, kind: "type[ProblemSpec]") -> None:
     given = {name for name, value in vars(options).items() if value is not None}
-    settings = {*kind.model_fields, "solver_option", "data_option", "intercept"}
+    settings = {*kind.model_fields, "solver_option", "data_option", "intercept"} - {"data"}
     for name in sorted(given):
         if name in settings or name.startswith("data."):
             flag = _flag(name.removeprefix("data."))
