@@ -72,7 +72,7 @@ def _connect(dask: Mapping[str, Any], stack: ExitStack) -> Any:
 
 def _slurm_cluster(workers: int, memory: str, walltime: str, **where: str | None) -> Any:
     try:
-        from dask_jobqueue import SLURMCluster
+        from dask_jobqueue.slurm import SLURMCluster
     except ImportError as error:
         raise UserError("Dask on Slurm needs: pip install 'gvibench[slurm]'") from error
     return SLURMCluster(
