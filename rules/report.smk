@@ -40,8 +40,8 @@ rule write_page:
     conda:
         "../envs/gvibench.yaml"
     resources:
-        mem_mb=2000,
-        runtime=30,
+        mem_mb=lambda wildcards, attempt: grown(2000, attempt),
+        runtime=lambda wildcards, attempt: grown(30, attempt),
     params:
         job=lambda wildcards: PLAN.page_text(wildcards.study),
     shell:
