@@ -21,7 +21,7 @@ import numpy as np
 from gvibench.errors import UserError
 from gvibench.files import atomic_path, cache_dir
 
-__all__ = ["load_fused", "load_kernel"]
+__all__ = ["load_fused", "load_kernel", "load_weigh"]
 
 _C_TYPES = {"int64": ctypes.c_int64, "float64": ctypes.c_double}  # all else is an address
 _ENTRY = "kernel"
@@ -36,7 +36,8 @@ def load_kernel(name: str, dtype: np.dtype[Any]) -> Callable[..., None]:
     and the addresses of mu, s2, f0, f1 and f2.
     """
     points = 5 * [f"{dtype.name} *"]
-    return _load(f"{name}-{dtype.name}", name, ["float64 *", "int64", "int64", *points])
+    arguments = ["float64 *", "int64", "int64", *points]
+    return _load(f"{name}-{dtype.name}", arguments, lambda: _evaluate(name))
 
 
 @cache
@@ -48,10 +49,40 @@ def load_fused(name: str) -> Callable[..., None]:
     rows = ["int64", "int64", "float64 *", "float64 *", "float64"]
     gaussian = ["float64 *", "float64 *", "int64"]
     arguments = ["float64 *", "int64", *rows, *gaussian, "int64", "float64 *"]
-    return _load(f"{name}-fused", name, arguments, fused=True)
+
+    def source() -> Callable[..., None]:
+        from gvibench.expectations.kernels.fused import fuse
+
+        return fuse(_evaluate(name))
+
+    return _load(f"{name}-fused", arguments, source)
 
 
-def _load(label: str, name: str, arguments: list[str], fused: bool = False) -> Callable[..., None]:
+@cache
+def load_weigh(dtype: np.dtype[Any]) -> Callable[..., None]:
+    """Return what weighs rows of type `dtype`, as a function of addresses and numbers.
+
+    `kernels.weigh.weigh` says what the arguments are.
+    """
+
+    def source() -> Callable[..., None]:
+        from gvibench.expectations.kernels.weigh import weigh
+
+        return weigh
+
+    return _load(f"weigh-{dtype.name}", ["int64", "int64", *(3 * [f"{dtype.name} *"])], source)
+
+
+def _evaluate(name: str) -> Callable[..., None]:
+    module = importlib.import_module(f"gvibench.expectations.kernels.{name}")
+    evaluate: Callable[..., None] = module.evaluate
+    return evaluate
+
+
+def _load(
+    label: str, arguments: list[str], source: Callable[[], Callable[..., None]]
+) -> Callable[..., None]:
+    """Return the kernel that is kept as `label`, or else made of the function from `source`."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
@@ -64,7 +95,7 @@ def _load(label: str, name: str, arguments: list[str], fused: bool = False) -> C
     path = cache_dir() / "kernels" / f"{label}-{key}.o"
     code = _read(path)
     if code is None:
-        code = _compile(name, arguments, fused, machine)
+        code = _compile(source(), arguments, machine)
         _write(path, code)
 
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
@@ -95,30 +126,27 @@ def _write(path: Path, code: bytes) -> None:
         pass
 
 
-def _compile(name: str, arguments: list[str], fused: bool, machine: llvm.TargetMachine) -> bytes:
+def _compile(
+    function: Callable[..., None], arguments: list[str], machine: llvm.TargetMachine
+) -> bytes:
     """Return the object code of a kernel, with a function `_ENTRY` and no need of any library."""
     import numba
 
-    from gvibench.expectations.kernels.fused import fuse
-
     types: Any = numba.types
-    evaluate = importlib.import_module(f"gvibench.expectations.kernels.{name}").evaluate
     signature = types.void(*(_numba_type(types, argument) for argument in arguments))
     # Inlined into Numba's wrapper, the kernel shows that it never raises, and with that the
     # wrapper's calls to Python disappear.
-    compiled = numba.cfunc(signature, error_model="numpy", forceinline=True)(
-        fuse(evaluate) if fused else evaluate
-    )
+    compiled = numba.cfunc(signature, error_model="numpy", forceinline=True)(function)
     module = llvm.parse_assembly(compiled.inspect_llvm())
     module.get_function(compiled.native_name).name = _ENTRY
     missing = [
-        function.name
-        for function in module.functions
-        if function.is_declaration and not function.name.startswith("llvm.")
+        called.name
+        for called in module.functions
+        if called.is_declaration and not called.name.startswith("llvm.")
     ]
     if missing:
         # Without Numba nothing defines these; LLVM would end the process on loading.
-        raise RuntimeError(f"kernel '{name}' calls {', '.join(missing)}")
+        raise RuntimeError(f"kernel '{function.__qualname__}' calls {', '.join(missing)}")
     code: bytes = machine.emit_object(module)
     return code
 
