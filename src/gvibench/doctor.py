@@ -223,7 +223,7 @@ def _solvers(device: str) -> Iterator[Check]:
     backend = backends.select(device)
     small_blocks, on_cpu = backends.select(device), NumpyBackend()
     small_blocks.block_bytes = 8 * 8 * 27
-    on_cpu.block_bytes = 8 * 8 * 33
+    on_cpu.block_bytes, on_cpu.block_rows = 8 * 8 * 33, 1
     for name in solvers.MODULES:
         yield _check(name, 1e-9, partial(run, backend, name), partial(run, on_cpu, name))
     streamed = partial(run, small_blocks, "vn", streamed=True)

@@ -122,6 +122,7 @@ def test_row_blocks_do_not_change_the_sums(monkeypatch):
     whole = model.full_oracle(mean, factor, "whitened")
     whole_test = model.test_metrics(mean, factor)
     monkeypatch.setattr(type(model.backend), "block_bytes", 7 * 4 * 8)
+    monkeypatch.setattr(type(model.backend), "block_rows", 1)
     blocks = model.full_oracle(mean, factor, "whitened")
     for one, other in zip(whole[:3], blocks[:3], strict=True):
         assert_allclose(one, other, rtol=1e-12, atol=1e-13)

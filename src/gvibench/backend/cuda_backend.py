@@ -73,6 +73,7 @@ class CudaBackend:
     """Row-major CuPy arrays on one device, in the order of the default stream."""
 
     block_bytes = 256 * 1024 * 1024
+    block_rows = 1
     steps_between_looks = 16
 
     def __init__(self, dtype: str = "float64") -> None:
@@ -98,7 +99,7 @@ class CudaBackend:
     def _fits(self, n: int, d: int) -> bool:
         """Whether the rows can stay on the device; raises if they cannot even be streamed."""
         itemsize = self.dtype.itemsize
-        block = min(n, max(1, self.block_bytes // (d * itemsize)))
+        block = min(n, max(self.block_rows, self.block_bytes // (d * itemsize)))
         # The first rows of a run are its training rows: what the steps need is planned with them.
         working = planned_bytes(0, block, d, itemsize) if d not in self._planned else 0
         self._planned.add(d)

@@ -30,6 +30,7 @@ class NumpyBackend:
     name = "cpu"
     xp: Any = np
     block_bytes = 512 * 1024
+    block_rows = 256
     steps_between_looks = 1
 
     def __init__(self, dtype: str = "float64") -> None:

@@ -289,7 +289,8 @@ class Model:
         return value, *self._with_prior(gradient, gram, mean, factor, curvature)
 
     def _blocks(self, rows: Rows) -> Iterator[tuple[Array, Array, Array]]:
-        size = max(1, self.backend.block_bytes // (self.d * self.backend.dtype.itemsize))
+        row_bytes = self.d * self.backend.dtype.itemsize
+        size = max(self.backend.block_rows, self.backend.block_bytes // row_bytes)
         for start in range(0, len(rows.y), size):
             x = rows.x[start : start + size]
             yield x, rows.y[start : start + size], self._buffer(len(x))

@@ -1,8 +1,8 @@
 """Vector instructions for the compiled kernels.
 
 Numba leaves short loops of known length to be unrolled, not vectorised; so they are spelt out here.
-Every operation works on `LANES` neighbouring numbers of float64 arrays and rounds once, exactly as
-`fma` does for one number.
+Every operation works on `LANES` neighbouring numbers and rounds once, as `fma` does for one number.
+Arrays are of float64 where nothing else is said.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from numba.core import cgutils, types
 
 from gvibench.expectations.kernels.elementary import instruction, jit, stack_array
 
-__all__ = ["LANES", "add_product", "add_scaled", "lanes", "multiply_add", "sum_of_lanes"]
+__all__ = ["LANES", "add_product", "add_scaled", "lanes", "multiply_add", "scale", "sum_of_lanes"]
 
 LANES = 4
 """Numbers that an instruction takes at a time."""
@@ -32,7 +32,8 @@ def _load(builder: Any, array: Any, start: Any) -> Any:
 
 
 def _spread(builder: Any, number: Any) -> Any:
-    first = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), number, ir.IntType(32)(0))
+    vector = ir.VectorType(number.type, LANES)
+    first = builder.insert_element(ir.Constant(vector, ir.Undefined), number, ir.IntType(32)(0))
     everywhere = ir.Constant(ir.VectorType(ir.IntType(32), LANES), None)
     return builder.shuffle_vector(first, first, everywhere)
 
@@ -53,6 +54,25 @@ def copy(context: Any, target: Any, at: Any, source: Any, start: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(target, types.int64, source, types.int64), emit
+
+
+@instruction
+def scale(context: Any, target: Any, factor: Any, source: Any, at: Any) -> Any:
+    """Set target[at:] to factor * source[at:], in float64 or float32 arrays."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        target, factor, source, at = arguments
+        kind = ir.VectorType(factor.type, LANES)
+        source, target = (
+            builder.bitcast(builder.gep(array, [at]), kind.as_pointer())
+            for array in (source, target)
+        )
+        align = context.get_abi_sizeof(factor.type)
+        product = builder.fmul(_spread(builder, factor), builder.load(source, align=align))
+        builder.store(product, target, align=align)
+        return context.get_dummy_value()
+
+    return types.void(target, target.dtype, source, types.int64), emit
 
 
 @instruction
