@@ -161,6 +161,12 @@ def test_thinned_curves_look_the_same(kind, axis):
         assert np.abs(decades - np.log10(row[where])).max() <= 1.01 * LOG_TOLERANCE
 
 
+def test_thinning_ends_where_points_stand_at_one_place():
+    at = np.array([0.0, 1.0, 1.0, 1.0])
+    kept, _ = thin(at, np.array([[3.0, 2.0, 5.0, 1.0]]), 1e-12, 300)
+    assert {0, 3} <= set(kept)
+
+
 def test_thinning_keeps_a_spike_among_noise():
     random = np.random.default_rng(1)
     at = np.arange(2000.0)

@@ -75,8 +75,9 @@ def thin(at: Floats, rows: Floats, floor: float, most: int) -> tuple[NDArray[np.
     while True:
         points = np.flatnonzero(kept)
         off = np.max([_distance(axis, drawn, points) for axis in axes], axis=0)
+        off[points] = 0.0  # several may stand at one place, where no line goes through them all
         worst = float(off.max())
-        if worst <= 1 or len(points) >= most:
+        if not worst > 1 or len(points) >= most:
             return points, worst
         # The worst first, in case there is no room for all.
         bad = max(1.0, WORST * worst)
