@@ -18,6 +18,10 @@ from measure import table
 from zarr.storage import ZipStore
 
 from gvibench.aggregate import aggregate
+from gvibench.datasets import prepared_path
+from gvibench.datasets.catalogue import complete
+from gvibench.datasets.prepared import read_prepared
+from gvibench.loop import execute
 from gvibench.spec import DataSpec, RunSpec
 from gvibench.traces import SCALARS, Trace, write_trace
 
@@ -28,27 +32,12 @@ def make(folder: Path, count: int, points: int) -> Path:
     rng = np.random.default_rng(0)
     names = list(SCALARS)[:8]
     entries = []
+    tiny = complete(DataSpec(dataset="synthetic", options={"n": 20, "d": 2}))
+    start = RunSpec(data=tiny, beta=1.0, solver="vn", step=0.1, iterations=1)
+    template = execute(start, read_prepared(prepared_path(tiny))).attrs
     for seed in range(count):
-        spec = RunSpec(data=DataSpec(dataset="x"), beta=1.0, solver="vn", step=0.1, seed=seed)
-        attrs = {
-            "spec": spec.canonical(),
-            "spec_hash": spec.spec_hash,
-            "code_hash": "0",
-            "status": "completed",
-            "reason": "done",
-            "iterations_done": points - 1,
-            "step_used": 0.1,
-            "solver_form": "dense",
-            "device": "cpu",
-            "dtype": "float64",
-            "threads": 1,
-            "exclusive": False,
-            "versions": {},
-            "host": "here",
-            "wall_seconds": 1.0,
-            "cpu_seconds": 1.0,
-            "warmup_seconds": 0.0,
-        }
+        spec = start.model_copy(update={"seed": seed})
+        attrs = template | {"spec": spec.canonical(), "spec_hash": spec.spec_hash}
         curves = {name: rng.standard_normal(points) for name in names}
         path = folder / f"{seed}.zarr.zip"
         snapshot = np.arange(32)
@@ -64,8 +53,9 @@ def make(folder: Path, count: int, points: int) -> Path:
                 "choice": None,
                 "opened": [],
                 "spec_hash": spec.spec_hash,
-                "code_hash": "0",
+                "code_hash": template["code_hash"],
                 "optimum": None,
+                "exact_optimum": None,
             }
         )
     manifest = folder / "manifest.json"

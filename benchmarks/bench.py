@@ -62,6 +62,7 @@ def main(names: list[str]) -> None:
         for name in names or SECTIONS:
             print(f"measuring {name} ...", file=sys.stderr, flush=True)
             found[name], sentences = SECTIONS[name]()
+            print(found[name], file=sys.stderr, flush=True)
             missed += sentences
     if names:
         print(*found.values(), *missed, sep="\n\n")

@@ -1,7 +1,6 @@
 """The committed results of the paper's study: whole, in step with the config, and reproducible."""
 
 import json
-import math
 import os
 import shutil
 import subprocess
@@ -19,7 +18,7 @@ from gvibench.tables.paper import IMPOSSIBLE, REPRODUCED, judge
 ROOT = Path(__file__).parents[1]
 PUBLISHED = ROOT / "docs/paper"
 SMALL = {"australian_scale", "diabetes_scale", "breast-cancer_scale"}
-TIMED = {"seconds", "seconds_ours"}
+NUMBERS = ["objective", "train_elbo_paper", "test_nll", "test_accuracy"]
 
 
 def runs_of(folder, study):
@@ -77,25 +76,52 @@ def test_provenance_is_with_every_study_and_the_whole_is_small():
     assert size < 20e6
 
 
-@pytest.mark.paper
-def test_paper_small_makes_the_same_numbers(libsvm_data, tmp_path):
-    clone = tmp_path / "clone"
-    leave = shutil.ignore_patterns("results", ".snakemake", ".git", ".venv", "docs")
-    shutil.copytree(ROOT, clone, ignore=leave)
-    (clone / ".venv").symlink_to(ROOT / ".venv")
-    subprocess.run(["make", "paper-small"], cwd=clone, check=True, env={**os.environ, "CI": "true"})
+def fresh_clone(folder):
+    """Copy the project without anything that a study made."""
+    leave = shutil.ignore_patterns("results", ".snakemake", ".git", ".venv", "docs", "site")
+    shutil.copytree(ROOT, folder, ignore=leave)
+    (folder / ".venv").symlink_to(ROOT / ".venv")
+    return folder
+
+
+def compare_with_published(results):
+    """Check every run of finished studies; return how many there are."""
     compared = 0
     for study in studies():
-        made = clone / "results/paper" / study / "tables/runs.csv"
+        made = results / study / "tables/runs.csv"
         if not made.exists():  # a study of large data only
             continue
-        ours = pd.read_csv(made).set_index("spec_hash")
-        theirs = runs_of(PUBLISHED, study).set_index("spec_hash").reindex(ours.index)
-        for name in ("objective", "train_elbo_paper", "test_nll", "test_accuracy"):
-            for hash_, found in ours[name].items():
-                expected = theirs[name].loc[hash_]
-                if math.isnan(found) and math.isnan(expected):
-                    continue
-                assert found == pytest.approx(expected, rel=1e-6), f"{study} {hash_} {name}"
-                compared += 1
-    assert compared > 1000
+        ours = pd.read_csv(made).set_index("spec_hash").sort_index()
+        theirs = runs_of(PUBLISHED, study).set_index("spec_hash")
+        assert set(ours.index) <= set(theirs.index), f"{study}: other runs, or other choices"
+        theirs = theirs.loc[ours.index]
+        assert ours["status"].equals(theirs["status"]), study
+        # Where a run that diverges is caught, its last digits say nothing.
+        done = ours["status"] == "completed"
+        pd.testing.assert_frame_equal(ours.loc[done, NUMBERS], theirs.loc[done, NUMBERS], rtol=1e-6)
+        compared += len(ours)
+    return compared
+
+
+def run(words, folder):
+    path = os.pathsep.join([str(ROOT / ".venv/bin"), os.environ["PATH"]])
+    environment = {**os.environ, "CI": "true", "PATH": path}
+    subprocess.run(words, cwd=folder, check=True, env=environment)
+
+
+@pytest.mark.slow
+def test_the_reproduced_rows_are_made_again(libsvm_data, tmp_path):
+    clone = fresh_clone(tmp_path / "clone")
+    config = read_config(ROOT / "config/paper.yaml")
+    sets = {name for study in config.studies.values() for name in study.datasets}
+    words = ["snakemake", "--configfile", "config/paper.yaml"]
+    words += ["--config", f"without=[{','.join(sorted(sets - SMALL))}]"]
+    run([*words, "--", "results/paper/paper-steps/tables/runs.csv"], clone)
+    assert compare_with_published(clone / "results/paper") == 9 * 5
+
+
+@pytest.mark.paper
+def test_paper_small_makes_the_same_numbers(libsvm_data, tmp_path):
+    clone = fresh_clone(tmp_path / "clone")
+    run(["make", "paper-small"], clone)
+    assert compare_with_published(clone / "results/paper") > 500
