@@ -154,12 +154,12 @@ def _from_group(
     )
     state = solver.evaluate(
         model,
-        attrs["iteration"],
+        int(attrs["iteration"]),
         read("mean"),
         factor,
-        evaluations=attrs["evaluations"],
-        flow_time=attrs["flow_time"],
-        sign_flips=attrs["sign_flips"],
+        evaluations=int(attrs["evaluations"]),
+        flow_time=float(attrs["flow_time"]),
+        sign_flips=int(attrs["sign_flips"]),
         memory=parts if attrs["memory_is_tuple"] else parts[0],
     )
     recorder.restore(group.group("recorded").read_all(), state)

@@ -2,6 +2,9 @@
 
 __all__ = ["Diverged", "Interrupted", "UserError"]
 
+LONGEST = 1000
+"""Letters that a sentence has at most."""
+
 
 class UserError(Exception):
     """What the user gave cannot be used: one sentence saying what, where and what to do.
@@ -12,6 +15,8 @@ class UserError(Exception):
     def __init__(self, sentence: str) -> None:
         # It quotes names and values of others: no line breaks, and nothing a terminal obeys.
         words = " ".join(sentence.split())
+        if len(words) > LONGEST:  # a library has quoted a whole file; the remedy is at the end
+            words = f"{words[: LONGEST // 2]} ... {words[-LONGEST // 2 :]}"
         super().__init__(
             "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in words)
         )

@@ -100,7 +100,8 @@ def read_npz(path: Path) -> tuple[Table, Table | None]:
     except FileNotFoundError as error:
         raise UserError(f"{path} does not exist") from error
     except Exception as error:  # a hostile header makes NumPy and zipfile raise a dozen kinds
-        raise UserError(f"cannot read {path} as .npz: {error or type(error).__name__}") from error
+        reason = str(error) or type(error).__name__
+        raise UserError(f"cannot read {path} as .npz: {reason}") from error
     train = _npz_table(arrays, "X", "y", path)
     if not {"X_test", "y_test"} & set(arrays):
         return train, None
