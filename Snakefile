@@ -30,3 +30,10 @@ rule all:
         expand("{results}/{study}/aggregate.zarr.zip", results=RESULTS, study=STUDIES),
         expand("{results}/{study}/summary.md", results=RESULTS, study=STUDIES),
         expand("{results}/{study}/report/index.html", results=RESULTS, study=STUDIES),
+
+
+onstart:
+    # For every job it has started, Snakemake looks once a second whether its limit of jobs per second
+    # lets it start another: after 500 jobs, a third of a core. Jobs here need no such limit.
+    if workflow.local_exec:
+        workflow.scheduler.job_rate_limiter = None
