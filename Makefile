@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 LARGE := mnist,covtype,covtype-50k,phishing,n-32000,d-512,d-1024
 # Tests that need more than this machine and a few minutes have targets of their own.
 ELSEWHERE := not paper and not browser and not cluster and not faults
-.PHONY: help study paper paper-small gallery test test-all test-paper test-browser test-cluster test-faults lint bench clean
+.PHONY: help study paper paper-small gallery test test-all test-paper test-browser test-cluster test-faults lint docs bench clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
@@ -25,16 +25,20 @@ $(VENV)/.study: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	@touch $@ $(VENV)/.study
+	@touch $@ $(VENV)/.study $(VENV)/.docs
 
 # Chromium comes from the system; where it is missing and we may, it is installed.
 $(VENV)/.browser: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[browser]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[browser,docs]'
 	@command -v chromium || test "$$(id -u)" != 0 || { apt-get update -qq && apt-get install -y -qq chromium; }
 	@touch $@
 
 $(VENV)/.cluster: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,slurm]'
+	@touch $@
+
+$(VENV)/.docs: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	@touch $@
 
 study: $(VENV)/.study  ## run the default study: results/ when it is done
@@ -58,7 +62,7 @@ test-all: $(VENV)/.dev  ## the slow ones too
 test-paper: $(VENV)/.dev  ## run the paper on its smaller data sets and compare with docs/paper
 	pytest -m paper
 
-test-browser: $(VENV)/.browser  ## the report page in headless Chromium
+test-browser: $(VENV)/.browser  ## the report page and the site in headless Chromium
 	pytest -m browser
 
 test-cluster: $(VENV)/.cluster  ## on a real Slurm, which it installs by apt: needs root
@@ -75,8 +79,12 @@ lint: $(VENV)/.dev  ## formatting, style and types
 	snakefmt --check Snakefile rules
 	bandit --quiet --recursive --configfile pyproject.toml src
 
+docs: $(VENV)/.docs  ## these pages as a site that needs no network: open site/index.html
+	@# Not --quiet: that keeps warnings, and with them broken links, from `strict`.
+	NO_MKDOCS_2_WARNING=1 mkdocs build
+
 bench: $(VENV)/.dev  ## measure speed, memory and overhead; writes docs/performance.md (minutes)
 	python benchmarks/bench.py
 
 clean:  ## remove the environment and everything a study made
-	rm -rf $(VENV) .snakemake results/*/
+	rm -rf $(VENV) .snakemake results/*/ site

@@ -37,7 +37,7 @@ def open_page(chromium):
         if not request.url.startswith(("file:", "data:", "blob:")):
             complaints.append(f"request: {request.url}")
 
-    def opened(path, fragment="", **settings):
+    def opened(path, fragment="", ready="html[data-ready]", **settings):
         context = chromium.new_context(**{"viewport": DESKTOP, **settings})
         context.grant_permissions(["clipboard-read", "clipboard-write"])
         context.set_default_timeout(PATIENCE)
@@ -48,7 +48,7 @@ def open_page(chromium):
         page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
         page.on("request", note)
         page.goto(f"{Path(path).as_uri()}{fragment}")
-        page.wait_for_selector("html[data-ready]")
+        page.wait_for_selector(ready)
         return page
 
     yield opened
