@@ -1,6 +1,7 @@
 """What all tests share: a cache of their own, and a strict mode that forbids skipping."""
 
 import contextlib
+import importlib.util
 import json
 import os
 import subprocess
@@ -72,3 +73,40 @@ def dask_scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         with Client(address) as client:
             client.wait_for_workers(2, timeout=60)
         yield address
+
+
+@pytest.fixture(scope="module")
+def s3(tmp_path_factory):
+    """A client of a real S3 server with an empty bucket; variables lead there."""
+    if importlib.util.find_spec("moto") is None:
+        pytest.skip("an S3 server needs gvibench[test]")
+    import boto3
+
+    log = tmp_path_factory.mktemp("s3") / "log"
+    with log.open("w") as out:
+        words = ["-m", "moto.server", "-H", "127.0.0.1", "-p", "0"]
+        server = subprocess.Popen([sys.executable, *words], stdout=out, stderr=out)
+    try:
+        while "Running on http" not in log.read_text():
+            assert server.poll() is None, log.read_text()
+            time.sleep(0.1)
+        url = log.read_text().partition("Running on ")[2].split()[0]
+        variables = {
+            "AWS_ENDPOINT_URL": url,
+            "AWS_ALLOW_HTTP": "true",
+            "AWS_REGION": "us-east-1",
+            "AWS_ACCESS_KEY_ID": "nobody",
+            "AWS_SECRET_ACCESS_KEY": "nothing",
+            "SNAKEMAKE_STORAGE_S3_ENDPOINT_URL": url,
+            "SNAKEMAKE_STORAGE_S3_ACCESS_KEY": "nobody",
+            "SNAKEMAKE_STORAGE_S3_SECRET_KEY": "nothing",
+        }
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in variables.items():
+                patch.setenv(name, value)
+            with contextlib.closing(boto3.client("s3")) as client:
+                client.create_bucket(Bucket="studies")
+                yield client
+    finally:
+        server.terminate()
+        server.wait()

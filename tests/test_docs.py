@@ -1,4 +1,4 @@
-"""Every snippet of the documentation runs, from the first to the last, and does what it says."""
+"""Every block of the documentation is followed, every link leads somewhere."""
 
 import re
 import shlex
@@ -6,50 +6,78 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from snakemake.cli import get_argument_parser
 
 from figures.made_aggregate import study, write_aggregate
 from gvibench import expectations
 from gvibench.cli import main
+from reader import LANGUAGES, PROGRAMS, ROOT, Reader, blocks, prose
 
-DOCS = Path(__file__).parents[1] / "docs"
+PAGES = {path.relative_to(ROOT).as_posix(): path for path in sorted((ROOT / "docs").glob("*.md"))}
+PAGES["README.md"] = ROOT / "README.md"
+LINKED = [*PAGES.values(), *ROOT.glob("docs/*/**/*.md"), *ROOT.glob("*/README.md")]
+ALONE = {"README.md", *(f"docs/{name}.md" for name in ("api", "cluster", "extend", "tutorial"))}
+"""Pages with a test of their own."""
+LINK = re.compile(r"\]\(([^)\s]+)\)|<img [^>]*src=\"([^\"]+)\"")
 
 
 @pytest.fixture
-def results(tmp_path, monkeypatch):
-    """A folder with a finished study, as the documentation assumes."""
-    monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "results/mine"
-    folder.mkdir(parents=True)
-    write_aggregate(folder, study())
-    return tmp_path
+def reader(tmp_path, monkeypatch):
+    """Somebody whose two studies are finished."""
+    found = Reader(tmp_path / "gvibench")
+    monkeypatch.chdir(found.project.folder)
+    for name in ("mine", "default"):
+        folder = found.project.folder / "results" / name
+        folder.mkdir(parents=True)
+        write_aggregate(folder, study())
+    return found
 
 
-def executed(name):
-    """Run the snippets of a page in one namespace, which is returned."""
-    space = {}
-    for language, code in re.findall(r"```(\w+)\n(.*?)```", (DOCS / name).read_text(), re.S):
-        if language == "python":
-            exec(compile(code, name, "exec"), space)
-        else:
-            assert language == "sh", language
-            for line in code.splitlines():
-                program, *words = shlex.split(line, comments=True)
-                assert program == "gvibench"
-                assert main(words) == 0
-    return space
+# Blocks
 
 
-def test_notebooks(results):
-    space = executed("api.md")
-    assert space["trace"].attrs["status"] == "completed"
-    assert len(space["runs"]) == 6
-    assert (results / "gap.pdf").stat().st_size > 0
-    assert space["study"].sizes["run"] == 24
+@pytest.mark.parametrize("name", PAGES)
+def test_every_block_has_a_rule(name):
+    for language, text in blocks(PAGES[name]):
+        assert language in LANGUAGES, text
+        if language == "sh":
+            for line in re.split(r"\n| && ", text.strip()):
+                assert line.split()[0] in PROGRAMS, line
+    assert "```" not in prose(PAGES[name])
+    assert not re.search(r"^(    |\t)", prose(PAGES[name]), re.MULTILINE), "an indented block"
 
 
-def test_extending(results, capsys):
-    space = executed("extend.md")
-    assert (results / "grand_vn/pyproject.toml").is_file()
+@pytest.mark.parametrize("name", sorted(PAGES.keys() - ALONE))
+def test_page(reader, name):
+    reader.follow(PAGES[name])
+
+
+def test_readme(reader):
+    reader.dry = True  # its study takes minutes, and downloads data
+    reader.follow(PAGES["README.md"])
+    assert (reader.project.folder / "both.html").stat().st_size > 0
+
+
+def test_notebooks(reader):
+    reader.follow(PAGES["docs/api.md"])
+    assert reader.space["trace"].attrs["status"] == "completed"
+    assert len(reader.space["runs"]) == 6
+    assert (reader.project.folder / "gap.pdf").stat().st_size > 0
+    assert reader.space["study"].sizes["run"] == 24
+
+
+def test_cluster(reader, s3):
+    s3.create_bucket(Bucket="my-bucket")
+    made = "results/default/aggregate.zarr.zip"
+    s3.upload_file(made, "my-bucket", made)
+    reader.follow(PAGES["docs/cluster.md"])
+    assert Path("cancelled").read_text().split() == ["11", "13"]
+
+
+def test_extending(reader, capsys):
+    reader.follow(PAGES["docs/extend.md"])
+    space = reader.space
+    assert (reader.project.folder / "grand_vn/pyproject.toml").is_file()
     assert "vn conforms" in capsys.readouterr().out
 
     state, model = space["state"], space["model"]
@@ -76,3 +104,83 @@ def test_extending(results, capsys):
     exact = [float(values) for values in expectations.build("exact")(0.5, 0.2)]
     found = [float(space[name]) for name in ("f0", "f1", "f2")]
     np.testing.assert_allclose(found, exact, atol=1e-3)
+
+
+@pytest.mark.slow
+def test_tutorial(tmp_path, monkeypatch, capsys):
+    reader = Reader(tmp_path / "gvibench")
+    project = reader.project
+    monkeypatch.chdir(project.folder)
+    reader.follow(PAGES["docs/tutorial.md"])
+    assert "diverged" in capsys.readouterr().out
+    for name in ("summary.md", "figures/sensitivity.png"):
+        assert (project.folder / "results/mine" / name).stat().st_size > 0
+    # Change something: only the new solver runs, and what depends on it.
+    config = project.folder / "config/mine.yaml"
+    assert "[vn, sr-vn]" in config.read_text()
+    config.write_text(config.read_text().replace("[vn, sr-vn]", "[vn, sr-vn, bw-gd]"))
+    made = project.executed("--configfile", "config/mine.yaml")
+    runs = {path for path in made if "/runs/" in path}
+    assert {path.split("/")[4] for path in runs} == {"bw-gd"}
+    assert len(runs) == 7 * 2
+    assert not any(path.startswith(("results/data", "results/optima")) for path in made)
+
+
+# Commands in the text
+
+
+def commands(program):
+    """The commands of a program that stand in the text, with where they do."""
+    return [
+        pytest.param(shlex.split(found), id=f"{name}: {program} {found}")
+        for name, path in PAGES.items()
+        for found in re.findall(rf"`{program} ([^`]+)`", prose(path).replace("\n", " "))
+    ]
+
+
+@pytest.mark.parametrize("words", commands("gvibench"))
+def test_command_of_ours(words, capsys):
+    """It is one of ours, with flags that it has; what it needs may be missing."""
+    with pytest.raises(SystemExit) as ended:
+        main([words[0], "--help"])
+    assert ended.value.code == 0
+    flags = re.findall(r"--[\w-]+", capsys.readouterr().out)
+    assert {word for word in words if word.startswith("--")} <= set(flags)
+
+
+@pytest.mark.parametrize("words", commands("snakemake"))
+def test_command_of_snakemake(words):
+    help_text = get_argument_parser().format_help()
+    for word in words:
+        if word.startswith("-"):
+            assert re.search(rf"(?<![\w-]){word}(?![\w-])", help_text), word
+    for word in words:
+        if word.startswith(("config/", "profiles/")):
+            assert word == "config/mine.yaml" or (ROOT / word).exists()
+
+
+@pytest.mark.parametrize("words", commands("make"))
+def test_command_of_make(words):
+    for word in words:
+        assert re.search(rf"^{word}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+# Links
+
+
+def anchors(page):
+    """What GitHub, and the site, call the headings of a page."""
+    found = re.findall(r"^#+ (.*)", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", text).strip().lower().replace(" ", "-") for text in found}
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links(page):
+    for found in LINK.findall(re.sub(r"`[^`\n]*`", "", prose(page))):
+        target, _, anchor = "".join(found).partition("#")
+        if re.match(r"https://", target):
+            continue
+        path = (page.parent / target).resolve() if target else page
+        assert path.is_relative_to(ROOT), target
+        assert path.exists(), target
+        assert not anchor or anchor in anchors(path), f"{target}#{anchor}"
