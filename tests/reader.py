@@ -19,10 +19,18 @@ import yaml
 from gvibench.cli import main
 from gvibench.expansion import expand
 from gvibench.study import Config, load_config
-from workflow.project import ROOT, STUDY, Project
+from workflow.project import ROOT, Project
 
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-SMALL = {**STUDY, "seeds": 1, "datasets": {"first": STUDY["datasets"]["first"]}, "figures": []}
+SMALL = {
+    "datasets": {"wdbc": {}, "synthetic": {"options": {"n": 60, "d": 3}}},
+    "solvers": {"vn": {"step": 0.1}, "gd": {"step": 1.0}},
+    "iterations": 20,
+    "seeds": 1,
+    "figures": [],
+    "tables": ["performance"],
+}
+"""A study of seconds; gradient descent diverges."""
 
 SQUEUE = """#!/bin/sh
 printf '11 gvibench-run\\n12 somebody-elses\\n13 gvibench-draw\\n'
@@ -154,6 +162,10 @@ class Reader:
     def tmux(self, words: list[str], _: str) -> None:
         assert words == []
 
+    def rm(self, _: list[str], line: str) -> None:
+        """Done, and there must be something to remove."""
+        subprocess.run(["bash", "-c", line], check=True)
+
     def squeue(self, _: list[str], line: str) -> None:
         """Done with a pretended queue."""
         path = os.pathsep.join([str(self.project.folder / "bin"), os.environ["PATH"]])
@@ -177,5 +189,6 @@ PROGRAMS: dict[str, Callable[[Reader, list[str], str], None]] = {
     "pip": Reader.pip,
     "export": Reader.export,
     "tmux": Reader.tmux,
+    "rm": Reader.rm,
     "squeue": Reader.squeue,
 }

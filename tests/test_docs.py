@@ -15,8 +15,16 @@ from reader import LANGUAGES, PROGRAMS, ROOT, Reader, blocks, prose
 
 PAGES = {path.relative_to(ROOT).as_posix(): path for path in sorted((ROOT / "docs").glob("*.md"))}
 PAGES["README.md"] = ROOT / "README.md"
-LINKED = [*PAGES.values(), *ROOT.glob("docs/*/**/*.md"), *ROOT.glob("*/README.md")]
-ALONE = {"README.md", *(f"docs/{name}.md" for name in ("api", "cluster", "extend", "tutorial"))}
+LINKED = [
+    *PAGES.values(),
+    *ROOT.glob("docs/*/**/*.md"),
+    *ROOT.glob("results/README.md"),
+    *ROOT.glob("examples/*/README.md"),
+]
+ALONE = {
+    "README.md",
+    *(f"docs/{name}.md" for name in ("api", "cluster", "extend", "faq", "tutorial")),
+}
 """Pages with a test of their own."""
 LINK = re.compile(r"\]\(([^)\s]+)\)|<img [^>]*src=\"([^\"]+)\"")
 
@@ -124,6 +132,26 @@ def test_tutorial(tmp_path, monkeypatch, capsys):
     assert {path.split("/")[4] for path in runs} == {"bw-gd"}
     assert len(runs) == 7 * 2
     assert not any(path.startswith(("results/data", "results/optima")) for path in made)
+
+
+@pytest.mark.slow
+def test_questions(tmp_path, monkeypatch, capsys):
+    reader = Reader(tmp_path / "gvibench")
+    monkeypatch.chdir(reader.project.folder)
+    reader.project.snakemake("--configfile", "config/mine.yaml")
+    reader.follow(PAGES["docs/faq.md"])
+    said = capsys.readouterr().out
+    assert "diverged: at iteration 1: V is not positive definite" in said
+    assert "10 runs" in said  # of the reader's own data
+    # A solver that is taken out and put back runs nothing again.
+    config = reader.project.folder / "config/mine.yaml"
+    whole = config.read_text()
+    reader.save("config/mine.yaml", re.sub(r" +gd:\n +step: 1\.0\n", "", whole))
+    words = ("--configfile", "config/mine.yaml", "--until", "run_solver")
+    assert config.read_text() != whole
+    assert reader.project.executed(*words) == set()
+    config.write_text(whole)
+    assert reader.project.executed(*words) == set()
 
 
 # Commands in the text
