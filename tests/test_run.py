@@ -8,8 +8,9 @@ from gvibench import solvers
 from gvibench.datasets.prepared import Prepared
 from gvibench.errors import UserError
 from gvibench.gaussian import CovarianceFactor
-from gvibench.loop import execute, initial_mean
+from gvibench.loop import execute
 from gvibench.models import Rows
+from gvibench.running import initial_mean
 from gvibench.spec import DataSpec
 from problems import build, rows, spec
 

@@ -138,8 +138,6 @@ def _operations(backend: Backend) -> Iterator[Check]:
         "rows times a triangle": (backend.times_lower, (x, low), x @ low),
         "rows times its transpose": (backend.times_lower_t, (x, low), x @ low.T),
         "triangle times triangle": (backend.lower_times_lower, (low, low), low @ low),
-        "triangular solve": (backend.solve_lower, (x, low), x @ inverse.T),
-        "transposed triangular solve": (backend.solve_lower_t, (x, low), x @ inverse),
         "triangular inverse": (backend.invert_lower, (low,), inverse),
         "norms of rows": (backend.row_norms, (x,), np.sum(x * x, axis=1)),
         "weighted Gram matrix": (gram, (0 * square, x, weights), (x.T * weights) @ x),

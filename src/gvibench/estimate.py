@@ -4,7 +4,7 @@ import math
 
 from gvibench.datasets.catalogue import find
 from gvibench.jobs import RunJob, TuningJob
-from gvibench.loop import is_reduced
+from gvibench.running import is_reduced
 from gvibench.solvers import configure, solver_class
 from gvibench.spec import DataSpec, ProblemSpec, RunSpec
 

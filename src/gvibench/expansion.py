@@ -17,9 +17,9 @@ from gvibench.datasets.catalogue import complete, find
 from gvibench.errors import UserError
 from gvibench.estimate import sizes
 from gvibench.jobs import BetaJob, DataJob, OptimumJob, Plan, RunJob, TuningJob, template
-from gvibench.loop import is_reduced
 from gvibench.models import refuse_targets
 from gvibench.presets import PAPER_STEPS
+from gvibench.running import is_reduced
 from gvibench.spec import DataSpec, ProblemSpec, RunSpec, canonical_json, hash_text, parse, suggest
 from gvibench.study import (
     MOST_RUNS,

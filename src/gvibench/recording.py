@@ -55,9 +55,12 @@ class Recorder:
         self._limit = first + BLOW_UP * (1.0 + abs(first))
         self._check(first)
 
-    def record(self, state: State, seconds: float) -> None:
-        """Record a state, or raise `Diverged` if it has no sensible objective."""
-        row = self._measure(state)
+    def record(self, state: State, seconds: float, metrics: Array | None = None) -> None:
+        """Record a state, or raise `Diverged` if it has no sensible objective.
+
+        Its `metrics` are those of the model, if they are known already.
+        """
+        row = self._measure(state, metrics)
         self._check(float(row[0]))
         self._store(state, row, seconds)
         if state.iteration in self._snapshots:
@@ -136,9 +139,10 @@ class Recorder:
         self._limit = float(limit)
         self.last = state
 
-    def _measure(self, state: State) -> np.ndarray:
+    def _measure(self, state: State, metrics: Array | None = None) -> np.ndarray:
         model, xp = self.model, self.model.backend.xp
-        metrics = model.metrics(state.mean, state.factor, state.oracle)
+        if metrics is None:
+            metrics = model.metrics(state.mean, state.factor, state.oracle)
         extras = [xp.asarray(EXTRA_SCALARS[name](model, state)) for name in self._extras]
         row = xp.concatenate([metrics, xp.stack(extras)]) if extras else metrics
         return model.backend.to_host(row)

@@ -18,7 +18,7 @@ import numpy as np
 from gvibench.datasets.prepared import Prepared
 from gvibench.errors import UserError
 from gvibench.files import atomic_path
-from gvibench.loop import execute
+from gvibench.loop import execute_together
 from gvibench.optimum import find_optimum
 from gvibench.spec import ProblemSpec, RunSpec, parse
 from gvibench.traces import Trace, to_group, trace_from_group
@@ -109,17 +109,17 @@ def try_grid(
     # on the whole problem with each of these rows counting for several.
     scaled = {name: share * template[name] for name in ("beta", "gamma")}
     for i, step in enumerate(grid.steps):
-        for j, scale in enumerate(grid.scales):
-            for seed in settings["seeds"]:
-                values = {
-                    **template,
-                    **scaled,
-                    "step": step / share,
-                    "init_scale": scale,
-                    "seed": seed,
-                }
-                spec = parse(RunSpec, values, "tuning")
-                root.groups[f"step-{i}_scale-{j}_seed-{seed}"] = to_group(execute(spec, part))
+        fixed = {**template, **scaled, "step": step / share}
+        specs = {
+            f"step-{i}_scale-{j}_seed-{seed}": parse(
+                RunSpec, {**fixed, "init_scale": scale, "seed": seed}, "tuning"
+            )
+            for j, scale in enumerate(grid.scales)
+            for seed in settings["seeds"]
+        }
+        traces = execute_together(list(specs.values()), part)
+        for name, trace in zip(specs, traces, strict=True):
+            root.groups[name] = to_group(trace)
     write_zip(out, root)
 
 

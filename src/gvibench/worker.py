@@ -5,7 +5,6 @@ else. It never sees the config.
 """
 
 import argparse
-import contextlib
 import json
 import sys
 from collections.abc import Sequence
@@ -97,7 +96,7 @@ def _optimum(options: argparse.Namespace) -> None:
 def _run(options: argparse.Namespace) -> None:
     from gvibench.checkpoints import checkpoint_path, stop_on_sigterm
     from gvibench.datasets.prepared import read_prepared
-    from gvibench.loop import execute, run_code_hash
+    from gvibench.loop import execute, execute_together, run_code_hash
     from gvibench.progress import ProgressReport
     from gvibench.spec import RunSpec, parse
     from gvibench.summary import summarise
@@ -109,30 +108,23 @@ def _run(options: argparse.Namespace) -> None:
     chosen = _chosen(options.choices)
     specs = [parse(RunSpec, {**spec, **chosen}, "run") for spec in job["specs"]]
     _require_code(job, run_code_hash(specs[0]))
-    checkpoint = None if job["packed"] else checkpoint_path(options.out)
-    traces = []
-    # Packed runs keep nothing, so that there is nothing to wait for when they are told to stop.
-    with stop_on_sigterm() if checkpoint else contextlib.nullcontext():
-        for spec in specs:
-            with ProgressReport(spec) as progress:
-                trace = execute(
-                    spec,
-                    data,
-                    exclusive=job["exclusive"],
-                    checkpoint=checkpoint,
-                    progress=progress,
-                )
-            traces.append(trace)
-    for trace in traces:
-        print(summarise(trace))
-    if checkpoint is not None:
-        write_trace(options.out, traces[0])
-        checkpoint.unlink(missing_ok=True)
-    else:
+    exclusive = job["exclusive"]
+    progress = [ProgressReport(spec) for spec in specs]
+    if job["packed"]:
+        # These keep nothing: there is nothing to wait for when they are told to stop.
         root = Group({"kind": PACKED})
+        traces = execute_together(specs, data, exclusive=exclusive, progress=progress)
         for spec, trace in zip(specs, traces, strict=True):
             root.groups[group_name(spec.seed)] = to_group(trace)
+            print(summarise(trace))
         write_zip(options.out, root)
+        return
+    (spec,), (told,), checkpoint = specs, progress, checkpoint_path(options.out)
+    with stop_on_sigterm(), told:
+        trace = execute(spec, data, exclusive=exclusive, checkpoint=checkpoint, progress=told)
+    print(summarise(trace))
+    write_trace(options.out, trace)
+    checkpoint.unlink(missing_ok=True)
 
 
 def _chosen(choices: list[Path]) -> dict[str, float]:

@@ -173,10 +173,8 @@ def cupy_stand_in(library):
         ),
     )
     linalg = types.ModuleType("cupyx.scipy.linalg")
-    linalg.solve_triangular = lambda a, b, trans, lower: _wrapped(
-        scipy.linalg.solve_triangular(
-            _unwrapped(a), _unwrapped(b), trans=trans, lower=lower, check_finite=False
-        )
+    linalg.solve_triangular = lambda a, b, lower: _wrapped(
+        scipy.linalg.solve_triangular(_unwrapped(a), _unwrapped(b), lower=lower, check_finite=False)
     )
     parents = {name: types.ModuleType(name) for name in ("cupyx", "cupyx.scipy")}
     return {"cupy": cupy, "cupyx.scipy.linalg": linalg, **parents}

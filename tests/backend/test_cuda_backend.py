@@ -100,8 +100,6 @@ CALLS = {
     "times_lower": lambda b, x, low, m: b.times_lower(x, low, b.xp.empty((9, 5), dtype=b.dtype)),
     "times_lower_t": lambda b, x, low, m: b.times_lower_t(x, low),
     "row_norms": lambda b, x, low, m: b.row_norms(x),
-    "solve_lower": lambda b, x, low, m: b.solve_lower(x, low),
-    "solve_lower_t": lambda b, x, low, m: b.solve_lower_t(x, low),
     "lower_times_lower": lambda b, x, low, m: b.lower_times_lower(low, low @ low),
     "lower": lambda b, x, low, m: b.lower(m),
     "half_lower": lambda b, x, low, m: b.half_lower(m),

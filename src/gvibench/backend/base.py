@@ -65,13 +65,7 @@ class Backend(Protocol):
         """Return `rows @ lower.T` (TRMM); `out` may be a buffer of the shape of `rows`."""
 
     def row_norms(self, rows: Array) -> Array:
-        """Return the squared norm of each row."""
-
-    def solve_lower(self, rows: Array, lower: Array) -> Array:
-        """Return `rows @ inv(lower).T`: each row x becomes the solution of `lower z = x` (TRSM)."""
-
-    def solve_lower_t(self, rows: Array, lower: Array) -> Array:
-        """Return `rows @ inv(lower)`: each row x becomes the solution of `lower.T z = x`."""
+        """Return the squared norm of each row, or of a vector."""
 
     def lower_times_lower(self, left: Array, right: Array) -> Array:
         """Return the product of two lower triangular matrices, lower triangular itself."""

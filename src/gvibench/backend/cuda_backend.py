@@ -130,23 +130,14 @@ class CudaBackend:
         return self.lower(self.xp.matmul(left, right))
 
     def row_norms(self, rows: Array) -> Array:
-        return self._square_sum(rows, axis=1)
-
-    def solve_lower(self, rows: Array, lower: Array) -> Array:
-        return self._solve(lower, rows.T, trans=0).T
-
-    def solve_lower_t(self, rows: Array, lower: Array) -> Array:
-        return self._solve(lower, rows.T, trans=1).T
+        return self._square_sum(rows, axis=-1)
 
     def invert_lower(self, lower: Array) -> Array:
-        # A solve leaves column-major results; a copy costs less than what follows would.
-        inverse = self._solve(lower, self.identity(len(lower)), trans=0)
-        return self.xp.ascontiguousarray(self.lower(inverse))
-
-    def _solve(self, lower: Array, columns: Array, trans: int) -> Array:
         from cupyx.scipy.linalg import solve_triangular
 
-        return solve_triangular(lower, columns, trans=trans, lower=True)
+        # A solve leaves column-major results; a copy costs less than what follows would.
+        inverse = solve_triangular(lower, self.identity(len(lower)), lower=True)
+        return self.xp.ascontiguousarray(self.lower(inverse))
 
     def add_gram(self, total: Array, rows: Array, weights: Array, buffer: Array) -> Array:
         # A GEMM takes weights of either sign as they are. The CPU halves the work by SYRK, but has

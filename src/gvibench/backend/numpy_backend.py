@@ -6,7 +6,8 @@ import os
 import resource
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from scipy.linalg import get_blas_funcs, get_lapack_funcs
@@ -20,8 +21,22 @@ if TYPE_CHECKING:
 
 __all__ = ["NumpyBackend"]
 
+Method = TypeVar("Method", bound=Callable[..., Array])
+
 SMALL = 32
 """Up to so many rows a plain product costs less than the calls that would save half of it."""
+
+
+def _each(method: Method) -> Method:
+    """Let a method for a matrix take a stack of them as well."""
+
+    @functools.wraps(method)
+    def call(self: Any, matrix: Array, *arguments: Any) -> Array:
+        if matrix.ndim == 2:
+            return method(self, matrix, *arguments)
+        return np.stack([method(self, one, *arguments) for one in matrix])
+
+    return cast(Method, call)
 
 
 class NumpyBackend:
@@ -37,7 +52,7 @@ class NumpyBackend:
         self.dtype = np.dtype(dtype)
         self._one = self.dtype.type(1)
         sample = np.empty(0, self.dtype)
-        self._trmm, self._trsm, self._syrk = get_blas_funcs(("trmm", "trsm", "syrk"), (sample,))
+        self._trmm, self._syrk = get_blas_funcs(("trmm", "syrk"), (sample,))
         self._potrf, self._trtri, self._geqrf = get_lapack_funcs(
             ("potrf", "trtri", "geqrf"), (sample,)
         )
@@ -49,34 +64,28 @@ class NumpyBackend:
         return np.asarray(values, dtype=np.float64)
 
     def times_lower(self, rows: Array, lower: Array, out: Array | None = None) -> Array:
-        return self._triangular(self._trmm, rows, lower, transpose=0, out=out)
+        return self._trmm_of(rows, lower, transpose=0, out=out)
 
     def times_lower_t(self, rows: Array, lower: Array, out: Array | None = None) -> Array:
-        return self._triangular(self._trmm, rows, lower, transpose=1, out=out)
+        return self._trmm_of(rows, lower, transpose=1, out=out)
 
     def row_norms(self, rows: Array) -> Array:
         return np.vecdot(rows, rows)
 
-    def solve_lower(self, rows: Array, lower: Array) -> Array:
-        return self._triangular(self._trsm, rows, lower, transpose=1)
-
-    def solve_lower_t(self, rows: Array, lower: Array) -> Array:
-        return self._triangular(self._trsm, rows, lower, transpose=0)
-
     def lower_times_lower(self, left: Array, right: Array) -> Array:
-        if len(left) <= SMALL:
+        if left.shape[-1] <= SMALL:
             return left @ right  # the zeros above the diagonal are exact
         return self.lower(self.times_lower(left, right))
 
-    def _triangular(
-        self, routine: Any, rows: Array, lower: Array, transpose: int, out: Array | None = None
-    ) -> Array:
+    def _trmm_of(self, rows: Array, lower: Array, transpose: int, out: Array | None) -> Array:
+        if rows.ndim > 2:  # a stack of small ones
+            return rows @ (lower.mT if transpose else lower)
         # In column-major eyes `lower` is the upper triangular matrix lower.T, and `rows` is rows.T:
         # the product from the right becomes one from the left.
         if out is None:
             out = np.empty(rows.shape, self.dtype)
         np.copyto(out, rows)
-        routine(1.0, lower.T, out.T, side=0, lower=0, trans_a=transpose, overwrite_b=1)
+        self._trmm(1.0, lower.T, out.T, side=0, lower=0, trans_a=transpose, overwrite_b=1)
         return out
 
     def add_gram(self, total: Array, rows: Array, weights: Array, buffer: Array) -> Array:
@@ -105,26 +114,29 @@ class NumpyBackend:
         return _identity(d, self.dtype)
 
     def lower(self, matrix: Array) -> Array:
-        return matrix * _lower_mask(len(matrix), self.dtype)
+        return matrix * _lower_mask(matrix.shape[-1], self.dtype)
 
     def half_lower(self, matrix: Array) -> Array:
-        return matrix * _half_lower_mask(len(matrix), self.dtype)
+        return matrix * _half_lower_mask(matrix.shape[-1], self.dtype)
 
     def mirror(self, lower_half: Array) -> Array:
         return np.where(_lower_mask(len(lower_half), np.dtype(bool)), lower_half, lower_half.T)
 
+    @_each
     def cholesky(self, matrix: Array, name: str) -> Array:
         upper, info = self._potrf(matrix.T, lower=0, clean=1)
         if info != 0:
             raise Diverged(f"{name} is not positive definite")
         return upper.T
 
+    @_each
     def invert_lower(self, lower: Array) -> Array:
         upper, info = self._trtri(lower.T, lower=0)
         if info != 0:
             raise Diverged("a triangular factor is singular")
         return upper.T
 
+    @_each
     def triangularise(self, root: Array) -> Array:
         if not math.isfinite(root.sum()):
             raise Diverged("the factor of V is not finite")

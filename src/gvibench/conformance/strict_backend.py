@@ -82,15 +82,12 @@ class Namespace:
     def ascontiguousarray(self, array: Array) -> Array:
         return array
 
-    def diagonal(self, matrix: Array) -> Array:
+    def diagonal(self, matrix: Array, axis1: int = 0, axis2: int = 1) -> Array:
         return strict.linalg.diagonal(matrix)
 
-    def diag(self, vector: Array) -> Array:
-        return vector[:, None] * strict.eye(len(vector), dtype=vector.dtype, device=DEVICE)
-
-    def sum(self, array: Array) -> Array:
+    def sum(self, array: Array, axis: Any = None) -> Array:
         counted = array if array.dtype != strict.bool else strict.astype(array, strict.int64)
-        return strict.sum(counted)
+        return strict.sum(counted, axis=axis)
 
 
 class StrictBackend:
@@ -130,13 +127,7 @@ class StrictBackend:
         return out
 
     def row_norms(self, rows: Array) -> Array:
-        return strict.sum(rows * rows, axis=1)
-
-    def solve_lower(self, rows: Array, lower: Array) -> Array:
-        return strict.linalg.solve(lower, rows.T).T
-
-    def solve_lower_t(self, rows: Array, lower: Array) -> Array:
-        return strict.linalg.solve(lower.T, rows.T).T
+        return strict.sum(rows * rows, axis=-1)
 
     def lower_times_lower(self, left: Array, right: Array) -> Array:
         return strict.tril(left @ right)

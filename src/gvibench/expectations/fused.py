@@ -13,6 +13,8 @@ __all__ = ["MAX_FEATURES", "FusedOracle"]
 MAX_FEATURES = 64
 """Beyond so many features the blocked products of a BLAS are faster."""
 
+_ITEM = np.dtype(np.float64).itemsize
+
 Array = NDArray[np.float64]
 
 
@@ -53,20 +55,23 @@ class FusedOracle:
         """Return value, gradient g, and curvature H, or C'HC if `whitened`.
 
         The root C of the covariance is the lower triangular matrix `triangle`, or the
-        transpose of that.
+        transpose of that. Stacks of means and triangles give stacks of results.
         """
-        d = self._d
-        mean, triangle = _checked(mean, (d,)), _checked(triangle, (d, d))
-        results = np.empty(d * d + d + 1)
-        self._kernel(
-            *self._first,
-            address(mean),
-            address(triangle),
-            transposed,
-            whitened,
-            address(results),
-        )
-        return results[-1], results[d * d : -1], results[: d * d].reshape(d, d)
+        d, runs = self._d, mean.shape[:-1]
+        mean, triangle = _checked(mean, (*runs, d)), _checked(triangle, (*runs, d, d))
+        results = np.empty((*runs, d * d + d + 1))
+        at_mean, at_triangle, at_results = map(address, (mean, triangle, results))
+        for run in range(mean.size // d):
+            self._kernel(
+                *self._first,
+                at_mean + run * d * _ITEM,
+                at_triangle + run * d * d * _ITEM,
+                transposed,
+                whitened,
+                at_results + run * results.shape[-1] * _ITEM,
+            )
+        curvature = results[..., : d * d].reshape(*runs, d, d)
+        return results[..., -1], results[..., d * d : -1], curvature
 
 
 def _checked(array: Array, shape: tuple[int, ...]) -> Array:

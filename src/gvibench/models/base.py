@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
 import numpy as np
 
 from gvibench.backend import Array, Backend
-from gvibench.gaussian import Factor
+from gvibench.gaussian import Factor, times
 from gvibench.spec import RunSpec
 
 if TYPE_CHECKING:
@@ -141,6 +141,7 @@ class Model:
         self.sampling = sampling
         self.multiplicity = multiplicity
         self._fused = loss.fused_oracle(self.train, beta)
+        self._fused_test = loss.fused_oracle(self.test, 0.0)
         self._buffers: dict[int, Array] = {}
         # Targets of a regression belong to no class: their accuracy is not a number.
         self._binary = bool(np.all(np.abs(test.y) == 1))
@@ -164,6 +165,12 @@ class Model:
     def build_loss(cls, backend: Backend, spec: RunSpec) -> PointwiseLoss:
         """Return the row loss that `spec` asks for."""
         raise NotImplementedError
+
+    @property
+    def stacks(self) -> bool:
+        """Whether the oracle and the metrics are to be had of several runs at once."""
+        whole = self.sampling is None and self.multiplicity == 1
+        return whole and self._binary and self._fused is not None
 
     # What solvers call
 
@@ -202,7 +209,7 @@ class Model:
         if extra:
             trace = trace + extra * factor.last_variance()
             log_det = log_det + extra * xp.log(factor.last_variance())
-        quadratic = 0.5 * self.beta * (mean @ mean)
+        quadratic = 0.5 * self.beta * self.backend.row_norms(mean)
         common = value + quadratic
         whole = common + 0.5 * self.beta * trace
         # beta = 0 is an improper prior: its negative ELBO is +infinity, and said to be so.
@@ -222,14 +229,13 @@ class Model:
             oracle.curvature if oracle.kind == "whitened" else factor.congruence(oracle.curvature)
         )
         residual = white - self.gamma * self.backend.identity(self.d)
-        square = xp.sum(residual * residual)
+        square = xp.sum(residual * residual, axis=(-2, -1))
         if self.multiplicity > 1:
             square = square + (self.multiplicity - 1) * residual[-1, -1] ** 2
-        g = oracle.gradient
-        return xp.sqrt(g @ factor.covariance_times(g) + 0.5 * square)
+        return xp.sqrt(factor.norm_of(oracle.gradient) + 0.5 * square)
 
     def metrics(self, mean: Array, factor: Factor, oracle: Oracle) -> Array:
-        """Return the values of `METRICS`, as one array on the device."""
+        """Return the values of `METRICS`, along the last axis of an array on the device."""
         if self.sampling is not None:
             oracle = self.full_oracle(mean, factor, "hessian")
         values = [
@@ -237,7 +243,8 @@ class Model:
             *self.test_metrics(mean, factor),
             self.fisher_norm(factor, oracle),
         ]
-        return self.backend.xp.stack([self.backend.xp.asarray(value) for value in values])
+        xp = self.backend.xp
+        return xp.stack([xp.asarray(value) for value in values], axis=-1)
 
     def exact_objective(self, mean: Array, factor: Factor) -> Array:
         """Return the objective with exact expectations, whichever the solver descends."""
@@ -260,13 +267,15 @@ class Model:
         """Return the expected NLL (sum), the NLL at the mean (average) and the accuracy."""
         xp = self.backend.xp
         nll = at_mean = correct = 0.0
+        if self._fused_test is not None:
+            nll = self._fused_test(mean, factor.triangle, factor.transposed, False)[0]
         for x, y, buffer in self._blocks(self.test):
-            mu = x @ mean
-            nll = nll + xp.sum(
-                self._expect(self.loss, mu, self.backend.row_norms(factor.whiten(x, buffer)), y)[0]
-            )
-            at_mean = at_mean + xp.sum(self.loss.at(mu, y)[0])
-            correct = correct + xp.sum(mu * y > 0)
+            mu = times(x, mean)
+            if self._fused_test is None:
+                s2 = self.backend.row_norms(factor.whiten(x, buffer))
+                nll = nll + xp.sum(self._expect(self.loss, mu, s2, y)[0])
+            at_mean = at_mean + xp.sum(self.loss.at(mu, y)[0], axis=-1)
+            correct = correct + xp.sum(mu * y > 0, axis=-1)
         count = len(self.test.y)
         return nll, at_mean / count, correct / count if self._binary else math.nan
 

@@ -16,4 +16,4 @@ class NonConvexModel(LogisticModel):
     def penalty(self, mean: Array) -> tuple[Array, Array]:
         square = mean * mean
         share = 1.0 / (1.0 + square)
-        return self.backend.xp.sum(square * share), 2.0 * mean * share * share
+        return self.backend.xp.sum(square * share, axis=-1), 2.0 * mean * share * share

@@ -1,13 +1,16 @@
 """What a solver is: options, an initial state and a step."""
 
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
 
 from gvibench.backend import Array, Backend
 from gvibench.gaussian import CovarianceFactor, Factor
 from gvibench.models.base import Curvature, Model, Oracle
 from gvibench.spec import Frozen
 
-__all__ = ["Solver", "State"]
+__all__ = ["Solver", "State", "stack", "unstack"]
 
 
 class State(NamedTuple):
@@ -45,6 +48,9 @@ class Solver(Frozen):
     adaptive: ClassVar[bool] = False
     """Whether a step looks at values to decide how long it is, which waits for the device."""
 
+    stacks: ClassVar[bool] = False
+    """Whether a step takes the states of several runs at once, as `stack` makes one of them."""
+
     @property
     def rotation_invariant(self) -> bool:
         """Whether rotating the features rotates the iterates (so that d > n can be reduced)."""
@@ -77,6 +83,44 @@ class Solver(Frozen):
         carried.setdefault("evaluations", state.evaluations + 1)
         carried.setdefault("flow_time", state.flow_time + rho)
         return self.evaluate(model, state.iteration + 1, mean, factor, **carried)
+
+
+def stack(states: Sequence[State]) -> State:
+    """Return states of one iteration as one, its arrays with the runs along their first axis."""
+    first = states[0]
+    backend = first.factor.backend
+
+    def together(field: Callable[[State], Array]) -> Array:
+        return backend.xp.stack([field(state) for state in states])
+
+    return first._replace(
+        mean=together(lambda state: state.mean),
+        factor=type(first.factor)(backend, together(lambda state: state.factor.lower)),
+        oracle=Oracle(
+            together(lambda state: state.oracle.value),
+            together(lambda state: state.oracle.gradient),
+            together(lambda state: state.oracle.curvature),
+            first.oracle.kind,
+        ),
+        sign_flips=together(lambda state: state.sign_flips),
+        memory=None if first.memory is None else together(lambda state: state.memory),
+    )
+
+
+def unstack(stacked: State) -> list[State]:
+    """Return the states of which `stack` would make this one."""
+    oracle = stacked.oracle
+    return [
+        stacked._replace(
+            mean=stacked.mean[k],
+            factor=stacked.factor.part(k),
+            oracle=Oracle(oracle.value[k], oracle.gradient[k], oracle.curvature[k], oracle.kind),
+            # Many solvers count no flips and have no memory.
+            sign_flips=stacked.sign_flips[k] if np.ndim(stacked.sign_flips) else 0,
+            memory=None if stacked.memory is None else stacked.memory[k],
+        )
+        for k in range(len(stacked.mean))
+    ]
 
 
 def isotropic(backend: Backend, d: int, scale: float) -> CovarianceFactor:

@@ -29,13 +29,14 @@ class BwGd(Solver):
         "Lambert, Chewi, Bach, Bonnabel and Rigollet, Variational inference via Wasserstein "
         "gradient flows, NeurIPS 2022"
     )
+    stacks: ClassVar[bool] = True
 
     def step(self, state: State, model: Model, rho: float) -> State:
         backend = model.backend
         lower = state.factor.lower
         force = backend.times_lower(state.oracle.curvature, lower)
         if model.gamma > 0:  # at zero V may collapse, and its inverse with it
-            force = force - model.gamma * backend.invert_lower(lower).T
+            force = force - model.gamma * backend.invert_lower(lower).mT
         factor = CovarianceFactor(backend, backend.triangularise(lower - rho * force))
         mean = state.mean - rho * state.oracle.gradient
         return self.advance(state, model, rho, mean, factor)

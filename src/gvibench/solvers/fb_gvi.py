@@ -30,15 +30,17 @@ class FbGvi(Solver):
         "Diao, Balasubramanian, Chewi and Salim, Forward-backward Gaussian variational inference "
         "via JKO in the Bures-Wasserstein space, ICML 2023"
     )
+    stacks: ClassVar[bool] = True
 
     def step(self, state: State, model: Model, rho: float) -> State:
         backend, xp = model.backend, model.backend.xp
         lower = state.factor.lower
         root = lower - rho * backend.times_lower(state.oracle.curvature, lower)
-        values, vectors = backend.eigh(root @ root.T)
+        values, vectors = backend.eigh(root @ root.mT)
         values = xp.maximum(values, 0.0)  # rounding can leave a zero eigenvalue just below it
         heat = rho * model.gamma
         values = 0.5 * (values + 2.0 * heat + xp.sqrt(values * (values + 4.0 * heat)))
-        factor = CovarianceFactor(backend, backend.triangularise(vectors * xp.sqrt(values)))
+        root = vectors * xp.sqrt(values)[..., None, :]
+        factor = CovarianceFactor(backend, backend.triangularise(root))
         mean = state.mean - rho * state.oracle.gradient
         return self.advance(state, model, rho, mean, factor)

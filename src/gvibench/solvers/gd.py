@@ -27,6 +27,7 @@ class Gd(Solver):
     id: ClassVar[str] = "gd"
     title: ClassVar[str] = "GD"
     reference: ClassVar[str] = "Opper and Archambeau, The variational Gaussian revisited, 2009"
+    stacks: ClassVar[bool] = True
 
     def init(self, model: Model, mean: Array, scale: float) -> State:
         backend = model.backend
@@ -38,7 +39,7 @@ class Gd(Solver):
         force = state.oracle.curvature
         if model.gamma > 0:
             root = backend.invert_lower(state.factor.lower)  # V^{-1} = root' root
-            force = force - model.gamma * (root.T @ root)
+            force = force - model.gamma * (root.mT @ root)
         covariance = state.memory - 0.5 * rho * force
         factor = CovarianceFactor(backend, backend.cholesky(covariance, "V"))
         mean = state.mean - rho * state.oracle.gradient

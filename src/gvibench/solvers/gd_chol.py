@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from gvibench.gaussian import CovarianceFactor
+from gvibench.gaussian import CovarianceFactor, diagonal
 from gvibench.models.base import Model
 from gvibench.solvers.base import Solver, State
 
@@ -28,6 +28,7 @@ class GdChol(Solver):
     reference: ClassVar[str] = (
         "Challis and Barber, Gaussian Kullback-Leibler approximate inference, JMLR 2013"
     )
+    stacks: ClassVar[bool] = True
 
     @property
     def rotation_invariant(self) -> bool:
@@ -36,12 +37,12 @@ class GdChol(Solver):
     def step(self, state: State, model: Model, rho: float) -> State:
         backend, xp = model.backend, model.backend.xp
         old = state.factor.lower
-        diagonal = xp.diagonal(old)
+        corners = diagonal(xp, old)
         force = backend.lower(backend.times_lower(state.oracle.curvature, old))
         if model.gamma > 0:  # at zero V may collapse, and 1 / C_jj would overflow
-            force = force - model.gamma * xp.diag(1.0 / diagonal)
+            force = force - model.gamma * backend.identity(model.d) / corners[..., None, :]
         new = old - rho * force
         mean = state.mean - rho * state.oracle.gradient
-        flips = state.sign_flips + xp.sum(diagonal * xp.diagonal(new) < 0)
+        flips = state.sign_flips + xp.sum(corners * diagonal(xp, new) < 0, axis=-1)
         factor = CovarianceFactor(backend, new)
         return self.advance(state, model, rho, mean, factor, sign_flips=flips)

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from gvibench.gaussian import CovarianceFactor
+from gvibench.gaussian import CovarianceFactor, diagonal
 from gvibench.models.base import Curvature, Model
 from gvibench.solvers.base import Solver, State
 
@@ -31,6 +31,7 @@ class SrVn(Solver):
         "natural-gradient variational inference, TMLR 2025"
     )
     curvature: ClassVar[Curvature] = "whitened"
+    stacks: ClassVar[bool] = True
 
     @property
     def rotation_invariant(self) -> bool:
@@ -42,7 +43,8 @@ class SrVn(Solver):
         residual = state.oracle.curvature - model.gamma * backend.identity(model.d)
         new = old - rho * backend.lower_times_lower(old, backend.half_lower(residual))
         mean = state.mean - rho * state.factor.covariance_times(state.oracle.gradient)
-        flips = state.sign_flips + xp.count_nonzero(xp.diagonal(old) * xp.diagonal(new) < 0)
+        flipped = diagonal(xp, old) * diagonal(xp, new) < 0
+        flips = state.sign_flips + xp.count_nonzero(flipped, axis=-1)
         return self.advance(
             state, model, rho, mean, CovarianceFactor(backend, new), sign_flips=flips
         )

@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Literal
 
-from gvibench.gaussian import CovarianceFactor
+from gvibench.gaussian import CovarianceFactor, times
 from gvibench.models.base import Model
 from gvibench.solvers.base import Solver, State
 
@@ -34,6 +34,7 @@ class SvgdDensity(Solver):
         "Liu, Ghosal, Balasubramanian and Pillai, Towards understanding the dynamics of "
         "Gaussian-Stein variational gradient descent, NeurIPS 2023"
     )
+    stacks: ClassVar[bool] = True
 
     kernel: Literal["linear", "centred"] = "linear"
     """`linear` is x'y + 1, `centred` is (x - m)'(y - m) + 1."""
@@ -44,8 +45,9 @@ class SvgdDensity(Solver):
         curved = backend.times_lower_t(backend.times_lower(state.oracle.curvature, lower), lower)
         force = model.gamma * lower - backend.times_lower(curved, lower)  # (gamma I - HV) L
         if self.kernel == "linear":
-            force = force - gradient[:, None] * (mean @ lower)[None, :]
-            velocity = model.gamma * mean - curved @ mean - (1.0 + mean @ mean) * gradient
+            force = force - gradient[..., :, None] * times(lower.mT, mean)[..., None, :]
+            pull = 1.0 + backend.xp.sum(mean * mean, axis=-1)[..., None]
+            velocity = model.gamma * mean - times(curved, mean) - pull * gradient
         else:
             velocity = -gradient
         factor = CovarianceFactor(backend, backend.triangularise(lower + rho * force))
