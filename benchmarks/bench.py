@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import aggregation
+import expectation
 import growth
 import iterations
 import jobs
@@ -34,6 +35,7 @@ def measured(module, *arguments) -> tuple[str, list[str]]:
 
 SECTIONS: dict[str, Callable[[], tuple[str, list[str]]]] = {
     "iterations": lambda: measured(iterations, list(iterations.SIZES)),
+    "expectation": lambda: measured(expectation),
     "growth": lambda: measured(growth),
     "memory": lambda: measured(memory),
     "reduced": lambda: measured(reduced),

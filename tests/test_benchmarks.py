@@ -36,5 +36,17 @@ def test_aggregation():
 def test_packing(monkeypatch):
     import packing
 
-    monkeypatch.setattr(packing, "SHAPES", ((30, 3),))
-    assert "30 x 3" in packing.as_table(packing.measure())
+    monkeypatch.setattr(packing, "STACKED", ((30, 3),))
+    monkeypatch.setattr(packing, "MULTIPLIED", ((40, 35),))
+    monkeypatch.setattr(packing, "ITERATIONS", 10)
+    found = packing.as_table(packing.measure())
+    assert "30 x 3" in found
+    assert "40 x 35" in found
+
+
+def test_expectation(monkeypatch):
+    import expectation
+
+    monkeypatch.setattr(expectation, "POINTS", 100)
+    monkeypatch.setattr(expectation, "SPREADS", (1.0,))
+    assert expectation.as_table(expectation.measure()).count("\n") == 2

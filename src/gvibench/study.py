@@ -260,7 +260,7 @@ class Study(Settings):
     exclusive: bool = False
     """Whether a run may have no other job beside it, for timing."""
     pack: Count = 1
-    """How many seeds run in one job; more than one pays for thousands of tiny runs."""
+    """How many seeds run in one job, short steps at once; pays for thousands of tiny runs."""
     figures: list[Figure] = ["gap", "test", "time", "test-time", "profile"]
     """Which figures to draw."""
     tables: list[Table] = ["datasets", "performance"]

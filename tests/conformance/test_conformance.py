@@ -116,6 +116,16 @@ class Forgetful(vn.Vn):
         return super().step(state, model, rho / (1 + len(COUNT)))
 
 
+class Mixing(vn.Vn):
+    """Takes the gradients of all runs for those of one."""
+
+    id = "broken"
+
+    def step(self, state, model, rho):
+        largest = model.backend.xp.max(model.backend.xp.abs(state.oracle.gradient))
+        return super().step(state, model, rho / (1.0 + largest))
+
+
 class Raising(vn.Vn):
     id = "broken"
 
@@ -137,6 +147,7 @@ BROKEN = [
     (Looking, "stays on the device", "LookedError: __float__ of an array on"),
     (Random, "repeats itself to the bit", "two equal runs differ in 'objective'"),
     (Forgetful, "resumes to the bit", "stopped and resumed differs in 'objective'"),
+    (Mixing, "takes several runs at once", "differ in 'objective' from the same runs alone"),
     (Raising, "reports divergence, raises nothing", "raised LinAlgError: no factor"),
 ]
 

@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score, log_loss
 from gvibench import backend as backends
 from gvibench import models
 from gvibench.errors import UserError
-from gvibench.expectations.fused import MAX_FEATURES
+from gvibench.expectations.fused import FEW_FEATURES
 from gvibench.gaussian import CovarianceFactor
 from problems import (
     both_factors,
@@ -63,21 +63,23 @@ def test_fisher_norm_is_the_formula():
 
 
 def blocked(model):
-    """The same model without the fused oracle."""
+    """The same model without the fused oracles."""
     other = copy.copy(model)
-    other._fused = None
+    other._fused = other._fused_test = None
     return other
 
 
-FEW = [(1, 1), (5, 2), (40, 3), (63, 4), (64, 8), (65, 13), (200, 30), (130, MAX_FEATURES)]
+FEW = [(1, 1), (5, 2), (40, 3), (63, 4), (64, 8), (65, 13), (200, 30), (130, FEW_FEATURES)]
+MANY = [(1, FEW_FEATURES + 1), (50, 34), (300, 51), (2500, 64), (700, 97), (40, 130)]
 
 
 @pytest.mark.parametrize("expectation", ["exact", "piecewise", "gauss-hermite"])
-@pytest.mark.parametrize(("n", "d"), FEW)
+@pytest.mark.parametrize(("n", "d"), FEW + MANY)
 def test_fused_and_blocked_oracles_agree(n, d, expectation):
     model = build(rows(n=n, d=d, scale=d**-0.5), expectation=expectation, beta=0.3)
     assert model._fused is not None
     mean, lower = random_gaussian(d)
+    lower = np.tril(lower, -1) / d + np.diag(np.diag(lower))  # of many features too, well-behaved
     for factor in both_factors(model, lower):
         for kind in ("hessian", "whitened"):
             fused = model.full_oracle(mean, factor, kind)
@@ -85,28 +87,34 @@ def test_fused_and_blocked_oracles_agree(n, d, expectation):
             for one, two in zip(fused[:3], other[:3], strict=True):
                 assert_allclose(one, two, rtol=0, atol=1e-12 * np.abs(two).max())
             assert (fused.curvature == fused.curvature.T).all()
+            assert_allclose(
+                model.test_metrics(mean, factor),
+                blocked(model).test_metrics(mean, factor),
+                rtol=1e-12,
+            )
             again = model.full_oracle(mean, factor, kind)
             assert all((one == two).all() for one, two in zip(fused[:3], again[:3], strict=True))
 
 
-def test_a_fused_oracle_of_nonsense_is_not_finite():
-    model = build()
-    mean, lower = random_gaussian(4)
+@pytest.mark.parametrize("d", [4, FEW_FEATURES + 1])
+def test_a_fused_oracle_of_nonsense_is_not_finite(d):
+    model = build(rows(d=d))
+    mean, lower = random_gaussian(d)
     mean[1] = np.nan
     oracle = model.full_oracle(mean, CovarianceFactor(model.backend, lower), "hessian")
     assert np.isnan(oracle.value)
 
 
-def test_only_few_features_in_double_precision_are_fused():
-    assert build(rows(d=MAX_FEATURES + 1))._fused is None
+def test_only_classes_in_double_precision_are_fused():
     assert build(model="linear")._fused is None
     single = models.build(spec(), backends.select("cpu", "float32"), rows(), rows())
     assert single._fused is None
 
 
-def test_wrong_arrays_do_not_reach_the_fused_oracle():
-    fused = build()._fused
-    mean, lower = random_gaussian(4)
+@pytest.mark.parametrize("d", [4, FEW_FEATURES + 1])
+def test_wrong_arrays_do_not_reach_the_fused_oracle(d):
+    fused = build(rows(d=d))._fused
+    mean, lower = random_gaussian(d)
     for wrong in (mean[:3], mean[:, None], mean.astype(np.float32)):
         with pytest.raises(ValueError, match="float64 array of shape"):
             fused(wrong, lower, False, False)

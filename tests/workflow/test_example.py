@@ -82,6 +82,7 @@ def edit(project, name):
     path.write_text(path.read_text() + "\n\nEDITED = True\n")
 
 
+@pytest.mark.slow
 def test_editing_the_package_runs_again_what_it_should(project):
     everything = set(project.outputs())
     downstream = {f"results/my-solver/{name}" for name in ENDS}

@@ -36,6 +36,11 @@ def scratch(tmp_path):
     return run
 
 
+def samples(cases, *fast):
+    """Return cases as parameters, of which all but some are for slow tests: each takes a while."""
+    return [case if case in fast else pytest.param(case, marks=pytest.mark.slow) for case in cases]
+
+
 def changed(**changes):
     study = copy.deepcopy(STUDY)
     study.update(changes)
@@ -100,7 +105,7 @@ ADDITIONS = {
 }
 
 
-@pytest.mark.parametrize("what", ADDITIONS)
+@pytest.mark.parametrize("what", samples(ADDITIONS, "seed", "solver"))
 def test_added(project, scratch, what):
     change, expected = ADDITIONS[what]
     project.configure(changed(**change))
@@ -115,7 +120,7 @@ REMOVALS = {
 }
 
 
-@pytest.mark.parametrize("what", REMOVALS)
+@pytest.mark.parametrize("what", samples(REMOVALS, "seed"))
 def test_removed(project, scratch, what):
     project.configure(changed(**REMOVALS[what]))
     assert project.executed() == DOWNSTREAM
@@ -176,7 +181,7 @@ def truncate(path):
     path.write_bytes(path.read_bytes()[:-100])
 
 
-@pytest.mark.parametrize("harm", [truncate, damage])
+@pytest.mark.parametrize("harm", samples([truncate, damage], truncate))
 def test_trace_damaged(project, finished, harm):
     path = sorted(project.plan().runs)[3]
     harm(project.folder / path)
@@ -226,7 +231,7 @@ def test_source_edited(project, finished, what):
     assert project.numbers() == finished.numbers()
 
 
-@pytest.mark.parametrize("name", ["page.js", "page.css", "page.html"])
+@pytest.mark.parametrize("name", samples(["page.js", "page.css", "page.html"], "page.js"))
 def test_page_edited(project, name):
     path = project.folder / "src/gvibench/report/page/assets" / name
     path.write_text(path.read_text() + "\n")

@@ -114,7 +114,7 @@ class Backend(Protocol):
     def fused_oracle(
         self, expectation: "Expectation", x: Array, y: Array, beta: float
     ) -> "FusedOracle | None":
-        """Return a logistic model's oracle in one call, if the device has it for rows so short."""
+        """Return a logistic model's oracle in one call, if the device has it."""
 
     def memory(self) -> Memory:
         """Return how much memory the run uses."""

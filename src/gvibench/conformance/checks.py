@@ -16,7 +16,7 @@ from gvibench import models
 from gvibench.backend import Backend
 from gvibench.datasets.prepared import Prepared
 from gvibench.errors import UserError
-from gvibench.loop import execute
+from gvibench.loop import execute, execute_together
 from gvibench.models import Model, Rows
 from gvibench.recording import Recorder
 from gvibench.solvers import Solver, State, configure
@@ -253,6 +253,22 @@ def _difference(one: Trace, other: Trace) -> str:
     return "" if np.array_equal(one.mean, other.mean) else "the mean"
 
 
+def _takes_runs_together(subject: Subject) -> str:
+    if not subject.kind.stacks:
+        return "it does not say that it can, so they go one by one"
+    specs, data = [subject.spec(seed=seed) for seed in range(3)], _data(real=False)
+    for spec, other in zip(specs, execute_together(specs, data), strict=True):
+        for name, values in execute(spec, data).scalars.items():
+            if name != "seconds" and not np.allclose(
+                values, other.scalars[name], rtol=1e-9, atol=1e-12, equal_nan=True
+            ):
+                raise Failed(
+                    f"runs that take their steps at once differ in '{name}' from the same runs "
+                    "alone: a step must work on the last axes of its arrays, or `stacks` be False"
+                )
+    return ""
+
+
 def _reports_divergence(subject: Subject) -> str:
     trace = subject.run(step=HUGE_STEP, iterations=20)
     if not np.isfinite(trace.scalars["objective"]).all():
@@ -269,6 +285,7 @@ CHECKS: dict[str, Callable[[Subject], str]] = {
     "stays on the device": _stays_on_the_device,
     "repeats itself to the bit": _repeats_itself,
     "resumes to the bit": _resumes,
+    "takes several runs at once": _takes_runs_together,
     "reports divergence, raises nothing": _reports_divergence,
 }
 """What is checked, in words; later checks use the step that an earlier one found."""

@@ -1,69 +1,92 @@
-"""The oracle of a logistic model by one call of compiled code, for few features."""
+"""The oracle of a logistic model by one call of compiled code."""
 
-from typing import Any
+import ctypes
+from abc import ABC, abstractmethod
+from functools import cache
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gvibench.expectations.base import Expectation, address
-from gvibench.expectations.native import load_fused
+from gvibench.expectations.native import load_blocked, load_fused
 
-__all__ = ["MAX_FEATURES", "FusedOracle"]
+__all__ = ["FEW_FEATURES", "FusedOracle", "fused_oracle"]
 
-MAX_FEATURES = 64
-"""Beyond so many features the blocked products of a BLAS are faster."""
+FEW_FEATURES = 32
+"""Beyond so many features the products of a BLAS are faster than our own."""
+BLOCK_ROWS = 384
+"""Rows of a block of many features: few enough for the L2 cache, and a number that BLAS likes."""
 
-_ITEM = np.dtype(np.float64).itemsize
+VALUE, HESSIAN, WHITENED = range(3)
+"""What the kernel is asked for: the value alone, or gradient and curvature of one kind too."""
 
 Array = NDArray[np.float64]
 
+_ITEM = np.dtype(np.float64).itemsize
 
-class FusedOracle:
+
+def fused_oracle(expectation: Expectation, x: Array, y: Array, beta: float) -> "FusedOracle":
+    """Return the oracle of the rows x and their labels y.
+
+    The prior is beta |theta|^2 / 2.
+    """
+    kind = FewFeatures if x.shape[1] <= FEW_FEATURES else ManyFeatures
+    return kind(expectation, x, y, beta)
+
+
+class FusedOracle(ABC):
     """Value, gradient and curvature of the loss phi(-y x'theta), summed over rows, with a prior.
 
-    Parameters
-    ----------
-    expectation
-        Of phi.
-    x, y
-        The rows, of at most `MAX_FEATURES` numbers, and their labels.
-    beta
-        Of the prior beta |theta|^2 / 2, which the value leaves out.
+    The root C of a covariance is a lower triangular matrix `triangle`, or the transpose of that.
     """
+
+    stacks: ClassVar[bool]
+    """Whether stacks of means and triangles give stacks of results."""
 
     def __init__(self, expectation: Expectation, x: Array, y: Array, beta: float) -> None:
         n, d = x.shape
-        if d > MAX_FEATURES or y.shape != (n,):
-            raise ValueError(f"expected at most {MAX_FEATURES} features, and a label of each row")
+        if y.shape != (n,):
+            raise ValueError("expected a label of each row")
         x, y = _checked(x, (n, d)), _checked(y, (n,))
-        self._kept = expectation.table, x, y  # the kernel has no more than their addresses
+        table = expectation.table
+        self._kept = table, x, y  # the kernel has no more than their addresses
+        self._problem = address(table), len(table), n, d, address(x), address(y)
+        self._d, self._beta = d, beta
+
+    @abstractmethod
+    def __call__(
+        self, mean: Array, triangle: Array, transposed: bool, whitened: bool
+    ) -> tuple[Any, Array, Array]:
+        """Return value, without the prior, gradient g, and curvature H, or C'HC if `whitened`."""
+
+    @abstractmethod
+    def value(self, mean: Array, triangle: Array, transposed: bool) -> Any:
+        """Return the value alone."""
+
+
+class FewFeatures(FusedOracle):
+    """With at most `FEW_FEATURES`: all arithmetic is in the kernel."""
+
+    stacks = True
+
+    def __init__(self, expectation: Expectation, x: Array, y: Array, beta: float) -> None:
+        super().__init__(expectation, x, y, beta)
+        if self._d > FEW_FEATURES:
+            raise ValueError(f"expected at most {FEW_FEATURES} features")
         self._kernel = load_fused(expectation.kernel)
-        self._first = (
-            address(expectation.table),
-            len(expectation.table),
-            n,
-            d,
-            address(x),
-            address(y),
-            beta,
-        )
-        self._d = d
 
     def __call__(
         self, mean: Array, triangle: Array, transposed: bool, whitened: bool
     ) -> tuple[Any, Array, Array]:
-        """Return value, gradient g, and curvature H, or C'HC if `whitened`.
-
-        The root C of the covariance is the lower triangular matrix `triangle`, or the
-        transpose of that. Stacks of means and triangles give stacks of results.
-        """
         d, runs = self._d, mean.shape[:-1]
         mean, triangle = _checked(mean, (*runs, d)), _checked(triangle, (*runs, d, d))
         results = np.empty((*runs, d * d + d + 1))
         at_mean, at_triangle, at_results = map(address, (mean, triangle, results))
         for run in range(mean.size // d):
             self._kernel(
-                *self._first,
+                *self._problem,
+                self._beta,
                 at_mean + run * d * _ITEM,
                 at_triangle + run * d * d * _ITEM,
                 transposed,
@@ -73,9 +96,78 @@ class FusedOracle:
         curvature = results[..., : d * d].reshape(*runs, d, d)
         return results[..., -1], results[..., d * d : -1], curvature
 
+    def value(self, mean: Array, triangle: Array, transposed: bool) -> Any:
+        return self(mean, triangle, transposed, False)[0]
+
+
+class ManyFeatures(FusedOracle):
+    """With any number of features: the kernel calls a BLAS for products of blocks of rows."""
+
+    stacks = False
+
+    def __init__(self, expectation: Expectation, x: Array, y: Array, beta: float) -> None:
+        super().__init__(expectation, x, y, beta)
+        self._kernel = load_blocked(expectation.kernel)
+        rows = max(1, min(BLOCK_ROWS, len(x)))
+        self._room = np.empty((rows, self._d)), *np.empty((5, rows))
+        self._tools = _routine("dtrmm"), _routine("dsyrk"), rows, *map(address, self._room)
+
+    def __call__(
+        self, mean: Array, triangle: Array, transposed: bool, whitened: bool
+    ) -> tuple[Any, Array, Array]:
+        curvature, gradient = np.zeros((self._d, self._d)), np.zeros(self._d)
+        wanted = WHITENED if whitened else HESSIAN
+        value = self._sum(mean, triangle, transposed, wanted, curvature, gradient)
+        return value, gradient, curvature
+
+    def value(self, mean: Array, triangle: Array, transposed: bool) -> Any:
+        nothing = np.empty(0)
+        return self._sum(mean, triangle, transposed, VALUE, nothing, nothing)
+
+    def _sum(
+        self,
+        mean: Array,
+        triangle: Array,
+        transposed: bool,
+        wanted: int,
+        curvature: Array,
+        gradient: Array,
+    ) -> Any:
+        mean, triangle = _checked(mean, (self._d,)), _checked(triangle, (self._d, self._d))
+        value = np.empty(1)
+        self._kernel(
+            *self._problem,
+            self._beta,
+            address(mean),
+            address(triangle),
+            transposed,
+            wanted,
+            *self._tools,
+            address(curvature),
+            address(gradient),
+            address(value),
+        )
+        return value[0]
+
 
 def _checked(array: Array, shape: tuple[int, ...]) -> Array:
     # The kernel trusts its arguments; a wrong one would read anything.
     if array.shape != shape or array.dtype != np.float64:
         raise ValueError(f"expected a float64 array of shape {shape}")
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+@cache
+def _routine(name: str) -> int:
+    """Return the address of a routine of the BLAS that SciPy uses."""
+    from scipy.linalg import cython_blas
+
+    capsule = cython_blas.__pyx_capi__[name]
+    name_of = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(
+        ("PyCapsule_GetName", ctypes.pythonapi)
+    )
+    pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
+    found: int = pointer_of(capsule, name_of(capsule))
+    return found

@@ -21,7 +21,7 @@ import numpy as np
 from gvibench.errors import UserError
 from gvibench.files import atomic_path, cache_dir
 
-__all__ = ["load_fused", "load_kernel", "load_weigh"]
+__all__ = ["load_blocked", "load_fused", "load_kernel", "load_weigh"]
 
 _C_TYPES = {"int64": ctypes.c_int64, "float64": ctypes.c_double}  # all else is an address
 _ENTRY = "kernel"
@@ -56,6 +56,26 @@ def load_fused(name: str) -> Callable[..., None]:
         return fuse(_evaluate(name))
 
     return _load(f"{name}-fused", arguments, source)
+
+
+@cache
+def load_blocked(name: str) -> Callable[..., None]:
+    """Return a logistic model's sums over rows by kernel `name`, as `load_fused` does.
+
+    `kernels.blocked.block` says what the arguments are.
+    """
+    rows = ["int64", "int64", "float64 *", "float64 *", "float64"]
+    gaussian = ["float64 *", "float64 *", "int64", "int64"]
+    routines = ["int64", "int64", "int64"]
+    room_and_results = 9 * ["float64 *"]
+    arguments = ["float64 *", "int64", *rows, *gaussian, *routines, *room_and_results]
+
+    def source() -> Callable[..., None]:
+        from gvibench.expectations.kernels.blocked import block
+
+        return block(_evaluate(name))
+
+    return _load(f"{name}-blocked", arguments, source)
 
 
 @cache

@@ -169,8 +169,8 @@ class Model:
     @property
     def stacks(self) -> bool:
         """Whether the oracle and the metrics are to be had of several runs at once."""
-        whole = self.sampling is None and self.multiplicity == 1
-        return whole and self._binary and self._fused is not None
+        whole = self.sampling is None and self.multiplicity == 1 and self._binary
+        return whole and self._fused is not None and self._fused.stacks
 
     # What solvers call
 
@@ -268,7 +268,7 @@ class Model:
         xp = self.backend.xp
         nll = at_mean = correct = 0.0
         if self._fused_test is not None:
-            nll = self._fused_test(mean, factor.triangle, factor.transposed, False)[0]
+            nll = self._fused_test.value(mean, factor.triangle, factor.transposed)
         for x, y, buffer in self._blocks(self.test):
             mu = times(x, mean)
             if self._fused_test is None:

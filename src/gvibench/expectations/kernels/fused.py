@@ -10,7 +10,7 @@ from typing import Any
 
 import numba
 
-from gvibench.expectations.fused import MAX_FEATURES
+from gvibench.expectations.fused import FEW_FEATURES
 from gvibench.expectations.kernels.elementary import BLOCK, jit, stack_array
 from gvibench.expectations.kernels.lanes import (
     LANES,
@@ -23,7 +23,7 @@ from gvibench.expectations.kernels.lanes import (
 
 __all__ = ["fuse"]
 
-_WIDTH = -(-MAX_FEATURES // LANES) * LANES  # rows are padded with zeros
+_WIDTH = -(-FEW_FEATURES // LANES) * LANES  # rows are padded with zeros
 
 # Arrays of their own, so that LLVM knows that they do not overlap.
 _features = stack_array(_WIDTH)

@@ -57,22 +57,22 @@ def copy(context: Any, target: Any, at: Any, source: Any, start: Any) -> Any:
 
 
 @instruction
-def scale(context: Any, target: Any, factor: Any, source: Any, at: Any) -> Any:
-    """Set target[at:] to factor * source[at:], in float64 or float32 arrays."""
+def scale(context: Any, target: Any, at: Any, factor: Any, source: Any, start: Any) -> Any:
+    """Set target[at:] to factor * source[start:], in float64 or float32 arrays."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        target, factor, source, at = arguments
+        target, at, factor, source, start = arguments
         kind = ir.VectorType(factor.type, LANES)
         source, target = (
-            builder.bitcast(builder.gep(array, [at]), kind.as_pointer())
-            for array in (source, target)
+            builder.bitcast(builder.gep(array, [first]), kind.as_pointer())
+            for array, first in ((source, start), (target, at))
         )
         align = context.get_abi_sizeof(factor.type)
         product = builder.fmul(_spread(builder, factor), builder.load(source, align=align))
         builder.store(product, target, align=align)
         return context.get_dummy_value()
 
-    return types.void(target, target.dtype, source, types.int64), emit
+    return types.void(target, types.int64, target.dtype, source, types.int64), emit
 
 
 @instruction

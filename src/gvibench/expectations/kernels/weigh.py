@@ -14,6 +14,6 @@ def weigh(n: int, d: int, rows: Any, weights: Any, out: Any) -> None:
     for i in range(n):
         root = sqrt(abs(weights[i]))
         for j in range(i * d, i * d + whole, LANES):
-            scale(out, root, rows, j)
+            scale(out, j, root, rows, j)
         for j in range(i * d + whole, (i + 1) * d):
             out[j] = root * rows[j]
