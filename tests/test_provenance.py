@@ -71,7 +71,15 @@ def test_editing_code_changes_the_hashes_of_the_runs_that_use_it(copy):
     assert edit("expectations/kernels/exact.py") == {
         key for key in everything if " logistic exact" in key
     }
-    for shared in ("loop.py", "recording.py", "gaussian.py", "models/base.py", "traces.py"):
+    for shared in (
+        "loop.py",
+        "running.py",
+        "recording.py",
+        "gaussian.py",
+        "models/base.py",
+        "traces.py",
+        "expectations/kernels/blocked.py",
+    ):
         assert edit(shared) == everything
     assert edit("cli.py") == set()
     assert edit("optimum.py") == set()

@@ -11,6 +11,7 @@ from gvibench.datasets.prepared import Prepared
 from gvibench.errors import Diverged
 from gvibench.loop import execute, execute_together
 from gvibench.solvers.base import stack, unstack
+from gvibench.solvers.vn import Vn
 from problems import build, rows, spec
 
 STEPS = {"vn": 0.1, "sr-vn": 1e-2}
@@ -51,6 +52,20 @@ def assert_as_alone(specs, data):
 
 def test_solvers_of_the_paper_are_stacked():
     assert {"vn", "sr-vn", "bw-gd", "gd", "svgd-density"} <= set(STACKED)
+
+
+def test_who_changes_a_step_must_say_that_it_stacks():
+    class Renamed(Vn):
+        id = "renamed"
+
+    class Changed(Vn):
+        def step(self, state, model, rho):
+            return super().step(state, model, 0.5 * rho)
+
+    class Declared(Changed):
+        stacks = True
+
+    assert [kind.stacks for kind in (Vn, Renamed, Changed, Declared)] == [True, True, False, True]
 
 
 @pytest.mark.parametrize("model", ["logistic", "non-convex"])

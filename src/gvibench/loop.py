@@ -83,8 +83,8 @@ def execute_together(
     pairs = list(zip(specs, progress, strict=True))
     if not exclusive and len({_in_common(spec) for spec in specs}) == 1:
         with _settings(specs[0]) as backend:
-            runs = [Run(spec, data, backend, progress=told) for spec, told in pairs]
-            if all(run.stacks for run in runs):
+            if Run(specs[0], data, backend).stacks:
+                runs = [Run(spec, data, backend, progress=told) for spec, told in pairs]
                 _go_together(runs)
                 return [
                     _trace(run, data, clock, exclusive=False, together=len(runs)) for run in runs

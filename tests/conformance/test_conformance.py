@@ -120,6 +120,7 @@ class Mixing(vn.Vn):
     """Takes the gradients of all runs for those of one."""
 
     id = "broken"
+    stacks = True
 
     def step(self, state, model, rho):
         largest = model.backend.xp.max(model.backend.xp.abs(state.oracle.gradient))

@@ -160,6 +160,7 @@ def _checked(array: Array, shape: tuple[int, ...]) -> Array:
 @cache
 def _routine(name: str) -> int:
     """Return the address of a routine of the BLAS that SciPy uses."""
+    # As numba.extending.get_cython_function_address does, which would take Numba to be imported.
     from scipy.linalg import cython_blas
 
     capsule = cython_blas.__pyx_capi__[name]

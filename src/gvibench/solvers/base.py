@@ -49,7 +49,15 @@ class Solver(Frozen):
     """Whether a step looks at values to decide how long it is, which waits for the device."""
 
     stacks: ClassVar[bool] = False
-    """Whether a step takes the states of several runs at once, as `stack` makes one of them."""
+    """Whether a step takes the states of several runs at once, as `stack` makes one of them.
+
+    A class that changes the step of another must say so anew.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if {"step", "evaluate", "advance"} & cls.__dict__.keys() and "stacks" not in cls.__dict__:
+            cls.stacks = False
 
     @property
     def rotation_invariant(self) -> bool:
