@@ -46,7 +46,7 @@ class SvgdDensity(Solver):
         force = model.gamma * lower - backend.times_lower(curved, lower)  # (gamma I - HV) L
         if self.kernel == "linear":
             force = force - gradient[..., :, None] * times(lower.mT, mean)[..., None, :]
-            pull = 1.0 + backend.xp.sum(mean * mean, axis=-1)[..., None]
+            pull = 1.0 + backend.row_norms(mean)[..., None]
             velocity = model.gamma * mean - times(curved, mean) - pull * gradient
         else:
             velocity = -gradient

@@ -102,9 +102,9 @@ struct Exact {
     static constexpr double C = 1.8;
     static constexpr double T_END = 16.0;
     static constexpr int PATCHES_T = 40;
-    static constexpr int PATCHES_Q = 16;
+    static constexpr int PATCHES_Q = 24;
     static constexpr int DEGREE_T = 11;
-    static constexpr int DEGREE_Q = 7;
+    static constexpr int DEGREE_Q = 6;
     static constexpr int TERMS_T = DEGREE_T + 1;
     static constexpr int PATCH = TERMS_T * (DEGREE_Q + 1);
     static constexpr double PER_T = PATCHES_T / T_END;
