@@ -6,6 +6,7 @@ import pytest
 
 from gvibench import status
 from gvibench.checkpoints import checkpoint_path
+from gvibench.cli import main
 from gvibench.expansion import expand
 from gvibench.inventory import every_job, jobs_of
 from gvibench.loop import execute
@@ -68,6 +69,43 @@ def test_a_checkpoint_that_nobody_renews_is_of_a_run_that_waits(plan):
     assert "6 runs: 1 running, 5 pending" in report(plan)
     os.utime(kept, (0, 0))
     assert "6 runs: 6 pending" in report(plan)
+
+
+def test_an_interrupted_job_is_pending_and_not_in_error(plan):
+    job = plan.of_study("s")[0]
+    kept = checkpoint_path(Path(job.path))
+    kept.parent.mkdir(parents=True)
+    run(job, checkpoint=kept, checkpoint_every=0.0)
+    log = Path("results/s/logs/runs/synthetic/vn/step-0.1_scale-1.0/seed-0.log")
+    log.parent.mkdir(parents=True)
+    log.write_text(f"gvibench.worker: interrupted at iteration 9; it resumes from {kept}\n")
+    assert "6 runs: 6 pending; 18 jobs: 18 pending" in report(plan)
+
+
+def test_commands_follow_another_results_folder(plan, capsys):
+    config = Path("c.yaml")
+    config.write_text(plan.config_of("s"))
+    job = plan.of_study("s")[0]
+    elsewhere = Path("elsewhere") / Path(job.path).relative_to("results")
+    write_trace(elsewhere, run(job))
+    for words, there, here in (
+        (["status", "c.yaml"], "6 runs: 1 done, 5 pending", "6 runs: 6 pending"),
+        (["watch", "--once", "c.yaml"], "6 runs: 1 done, 5 pending", "6 runs: 6 pending"),
+        (["plan", "c.yaml"], "still to do: 17 jobs", "still to do: 18 jobs"),
+    ):
+        assert main([*words, "--results", "elsewhere"]) == 0
+        assert there in capsys.readouterr().out
+        assert main(words) == 0
+        assert here in capsys.readouterr().out
+    elsewhere.write_bytes(b"broken")
+    assert main(["repair", "c.yaml"]) == 0
+    assert elsewhere.exists()
+    assert main(["repair", "c.yaml", "--results", "elsewhere"]) == 0
+    assert not elsewhere.exists()
+    orphan = elsewhere.with_name("seed-9.zarr.zip")
+    orphan.touch()
+    assert main(["clean", "--orphans", "c.yaml", "--results", "elsewhere"]) == 0
+    assert not orphan.exists()
 
 
 def test_time_left_follows_the_pace_of_what_is_done(plan):

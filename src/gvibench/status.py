@@ -7,7 +7,7 @@ if its process failed and wrote nothing.
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gvibench.checkpoints import checkpoint_path, kept_iteration
@@ -27,6 +27,7 @@ NOT_DONE = ("diverged", "failed")
 """Endings of runs that are told apart from those that are done."""
 ALIVE_SECONDS = 600.0
 """A checkpoint or log older than this belongs to a run that nobody works on."""
+INTERRUPTED = "gvibench.worker: interrupted"
 LISTED = 20
 """Jobs of one state that are named; of thousands nobody reads more."""
 
@@ -74,10 +75,13 @@ def _progress_of_run(job: Job, run: RunJob) -> Progress:
     out = Path(job.path)
     if out.exists():
         return _finished(job, run, out)
-    if (iteration := kept_iteration(out)) is not None and _is_fresh(checkpoint_path(out)):
-        share = iteration / max(run.specs[0].iterations, 1)
+    iteration = kept_iteration(out)
+    if iteration is None:
+        return _not_finished(job)
+    share = iteration / max(run.specs[0].iterations, 1)
+    if _is_fresh(checkpoint_path(out)) and not _last_words(job):
         return Progress(job, "running", share, f"iteration {iteration}")
-    return _not_finished(job)
+    return replace(_not_finished(job), share=share)
 
 
 def _finished(job: Job, run: RunJob, out: Path) -> Progress:
@@ -103,16 +107,23 @@ def _is_fresh(path: Path) -> bool:
 
 
 def _not_finished(job: Job) -> Progress:
-    log, share = Path(job.log), 0.0
-    if isinstance(job.of, RunJob):  # a run that was killed resumes from its checkpoint
-        share = (kept_iteration(Path(job.path)) or 0) / max(job.of.specs[0].iterations, 1)
+    last = _last_words(job)
+    if last.startswith(INTERRUPTED):  # it was told to stop, and will be done by the next start
+        return Progress(job, "pending")
+    if last:
+        return Progress(job, "error", note=last)
+    log = Path(job.log)
+    return Progress(job, "running" if log.exists() and _is_fresh(log) else "pending")
+
+
+def _last_words(job: Job) -> str:
+    """Return the last line of a job's log if its process ended early."""
     try:
-        text = log.read_text(errors="replace")
+        text = Path(job.log).read_text(errors="replace")
     except OSError:
-        return Progress(job, "pending", share)
-    if "gvibench.worker:" in text or "Traceback" in text:
-        return Progress(job, "error", share, note=text.strip().splitlines()[-1])
-    return Progress(job, "running" if _is_fresh(log) else "pending", share)
+        return ""
+    ended = "gvibench.worker:" in text or "Traceback" in text
+    return text.strip().splitlines()[-1] if ended else ""
 
 
 def report(plan: Plan) -> str:
