@@ -1,13 +1,15 @@
 """Somebody who follows a page of the documentation, block by block, in a project of their own.
 
-What a block says is done. Only what needs more than a test has (a network, a cluster, root, an
-hour) or would change this machine is looked at instead; the rule of its program says how. A block
-that no rule covers is an error.
+The text of a page is run as it is printed, in order and in one folder. Only what needs more than a
+test has (a network, a cluster, root, an hour) or would change this machine is looked at instead;
+the rule of its program says how. A block that no rule covers is an error. A page may use the study
+of the tutorial without showing its config again.
 """
 
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import tomllib
 from collections.abc import Callable
@@ -30,7 +32,7 @@ SMALL = {
     "figures": [],
     "tables": ["performance"],
 }
-"""A study of seconds; gradient descent diverges."""
+"""A study of seconds, to which a block with a part of a config is added."""
 
 SQUEUE = """#!/bin/sh
 printf '11 gvibench-run\\n12 somebody-elses\\n13 gvibench-draw\\n'
@@ -56,16 +58,17 @@ def prose(page: Path) -> str:
 
 
 class Reader:
-    """Has a clone with two small studies, config/config.yaml and config/mine.yaml."""
+    """Has a clone, and the config of the tutorial in config/mine.yaml."""
 
     def __init__(self, folder: Path, *, dry: bool = False) -> None:
         self.project = Project.create(folder, SMALL)
-        self.project.write_config(yaml.safe_dump({"studies": {"default": SMALL}}))
+        shutil.copytree(ROOT / "config", folder / "config", dirs_exist_ok=True)
         self.dry = dry
         """Whether studies are planned only: those of the page would take too long."""
         self.space: dict[str, object] = {}
         """What Python knows after the blocks so far."""
-        self.save("config/mine.yaml", yaml.safe_dump({"studies": {"mine": SMALL}}))
+        [config] = [text for kind, text in blocks(ROOT / "docs/tutorial.md") if kind == "yaml"]
+        self.save("config/mine.yaml", config)
         self.save("bin/squeue", SQUEUE).chmod(0o755)
         self.save("bin/scancel", SCANCEL).chmod(0o755)
 

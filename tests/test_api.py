@@ -1,11 +1,13 @@
 """What notebooks call."""
 
+import ast
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 import xarray as xr
+from matplotlib.figure import Figure
 
 import gvibench
 from figures.made_aggregate import Run, write_aggregate
@@ -26,9 +28,76 @@ def test_a_run_is_the_run_of_the_command_line(tmp_path):
         assert found.drop_vars("seconds").equals(expected.drop_vars("seconds"))
 
 
+@pytest.mark.parametrize("name", ["stp", "stepp"])
+def test_a_misspelt_setting_is_named_with_the_right_one(name):
+    with pytest.raises(UserError, match=rf"unknown setting '{name}' \(did you mean 'step'\?\)"):
+        gvibench.run(solver="vn", **{name: 0.1}, **SMALL)
+    run = gvibench.run(solver="vn", step=0.1, **SMALL)
+    with pytest.raises(UserError, match=r"unknown setting 'widht' \(did you mean 'width'\?\)"):
+        gvibench.plot_gap(run, widht="column")
+
+
+def test_numbers_of_numpy_and_paths_are_accepted(tmp_path):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "rows.npz"
+    np.savez(path, X=rng.standard_normal((40, 2)), y=rng.standard_normal(40) > 0)
+    common = {"solver": "vn", "record": ["cov_eig_min"]}
+    plain = gvibench.run(
+        "rows", path=str(path), beta=0.5, step=0.5, iterations=5, intercept=True, **common
+    )
+    other = gvibench.run(
+        "rows",
+        path=path,
+        beta=np.float32(0.5),
+        step=np.array(0.5),
+        iterations=np.int32(5),
+        intercept=np.bool_(True),
+        **common,
+    )
+    assert other.attrs["spec_hash"] == plain.attrs["spec_hash"]
+    sizes = {"n": np.int64(60), "d": np.uint8(3)}
+    assert (
+        gvibench.run("synthetic", "vn", data_options=sizes, step=0.5, iterations=1).attrs["d"] == 3
+    )
+    assert lines(gvibench.plot_gap(plain, font_size=np.float64(9)))
+
+
+def test_completion_shows_what_notebooks_call():
+    words = "import gvibench; print(dir(gvibench)); from gvibench import *; print(run, plot_gap)"
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
+    assert {"run", "load_study", "plot_gap", "__version__"} <= set(
+        ast.literal_eval(done.stdout.splitlines()[0])
+    )
+
+
+def test_notebooks_show_a_figure_without_a_backend():
+    figure = gvibench.plot_gap(gvibench.run(solver="vn", step=0.5, **SMALL))
+    # IPython shows whatever `_repr_png_` of an object returns.
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    assert isinstance(figure, Figure)
+
+
+def test_gaps_are_drawn_into_given_axes(tmp_path):
+    run = gvibench.run(solver="vn", step=0.5, **SMALL)
+    figure = Figure()
+    left, right = figure.subplots(1, 2)
+    assert gvibench.plot_gap(run, ax=right) is figure
+    (line,) = right.get_lines()
+    (alone,) = lines(gvibench.plot_gap(run))
+    assert np.array_equal(line.get_ydata(), alone.get_ydata())
+    assert right.get_yscale() == "log"
+    assert "optimum" in right.get_ylabel()
+    assert not left.get_lines()
+    other = gvibench.run("wdbc", "vn", step=0.5, iterations=3)
+    with pytest.raises(UserError, match=r"there are 2 panels to draw .* and one ax"):
+        gvibench.plot_gap([run, other], ax=left)
+    with pytest.raises(UserError, match="width has no effect on given axes"):
+        gvibench.plot_gap(run, ax=left, width="column")
+
+
 def test_mistakes_are_said_in_one_sentence():
-    with pytest.raises(UserError, match=r"unknown key 'stepp' \(did you mean 'step'\?\)"):
-        gvibench.run(solver="vn", stepp=0.1, **SMALL)
+    with pytest.raises(UserError, match="gap should be"):
+        gvibench.plot_gap(gvibench.run(solver="vn", step=0.1, **SMALL), gap="best")
     with pytest.raises(UserError, match="nothing to plot"):
         gvibench.plot_gap([])
 

@@ -57,11 +57,12 @@ def test_every_solver_resumes_bit_for_bit(tmp_path, monkeypatch, solver, options
     real = Checkpoints.update
 
     def stop_at_17(self, state, recorder, seconds):
-        monkeypatch.setattr(checkpoints, "_stop_requested", state.iteration == 17)
+        told = signal.SIGTERM if state.iteration == 17 else None
+        monkeypatch.setattr(checkpoints, "_stop_signal", told)
         real(self, state, recorder, seconds)
 
     monkeypatch.setattr(Checkpoints, "update", stop_at_17)
-    with pytest.raises(Interrupted, match="stopped at iteration 17"):
+    with pytest.raises(Interrupted, match="interrupted at iteration 17"):
         execute(run, prepared(), checkpoint=kept)
     monkeypatch.undo()
     assert kept.exists()
@@ -131,17 +132,25 @@ def long_run(tmp_path_factory):
     return command(), read_trace(folder / "whole.zarr.zip")
 
 
-def test_sigterm_keeps_the_state_and_says_try_again(tmp_path, long_run):
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 75), (signal.SIGINT, 130)])
+def test_a_signal_keeps_the_state_and_the_message_says_how_to_resume(
+    tmp_path, long_run, number, code
+):
     words, undisturbed = long_run
     out = tmp_path / "t.zarr.zip"
-    with subprocess.Popen([*words, out], stderr=subprocess.PIPE, text=True) as process:
+    # A shell may have told the tests, and so all that they start, to ignore Ctrl-C.
+    heeding = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    with subprocess.Popen([*words, out], stderr=subprocess.PIPE, text=True, **heeding) as process:
         while not checkpoint_path(out).exists():
             time.sleep(0.01)
             assert process.poll() is None
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(number)
         message = process.stderr.read()
-        assert process.wait() == 75
-    assert "start again to go on" in message
+        assert process.wait() == code
+    kept = kept_iteration(out)
+    assert f"interrupted at iteration {kept}; the same command resumes from" in message
+    assert str(checkpoint_path(out)) in message
+    assert message.count("\n") == 1
     assert not out.exists()
     subprocess.run([*words, out], check=True)
     same(read_trace(out), undisturbed)

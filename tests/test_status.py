@@ -6,13 +6,16 @@ import pytest
 
 from gvibench import status
 from gvibench.checkpoints import checkpoint_path
+from gvibench.cli import main
 from gvibench.expansion import expand
+from gvibench.inventory import every_job, jobs_of
 from gvibench.loop import execute
 from gvibench.status import progress_of, report
 from gvibench.study import load_config
 from gvibench.traces import write_trace
-from gvibench.upkeep import orphans
+from gvibench.upkeep import estimate_cost, orphans
 from test_run import prepared
+from workflow.project import Project
 
 
 @pytest.fixture
@@ -31,7 +34,7 @@ def run(job, **options):
 def test_each_state_is_told_from_files(plan):
     jobs = plan.of_study("s")
     assert {progress.state for progress in progress_of(plan, "s")} == {"pending"}
-    assert "6 run jobs: 6 pending; about" in report(plan)
+    assert "s: 6 runs: 6 pending; 18 jobs: 18 pending; about" in report(plan)
 
     write_trace(jobs[0].path, run(jobs[0]))
     broken = run(
@@ -48,11 +51,13 @@ def test_each_state_is_told_from_files(plan):
 
     found = {progress.job.path: progress for progress in progress_of(plan, "s")}
     states = [found[job.path].state for job in jobs]
-    assert states == ["done", "running", "failed", "diverged", "pending", "pending"]
+    assert states == ["done", "running", "error", "done", "pending", "pending"]
     assert found[jobs[1].path].share == 1.0  # of its last checkpoint
     text = report(plan)
-    assert "1 done, 1 diverged, 1 running, 1 failed, 2 pending" in text
-    assert "no such luck" in text
+    assert "6 runs: 1 done, 1 diverged, 1 running, 3 pending" in text
+    assert "18 jobs: 2 done, 1 running, 1 in error, 14 pending" in text
+    assert f"  error in job {jobs[2].path}: gvibench.worker: no such luck" in text
+    assert f"  run diverged: {jobs[3].path}: at iteration" in text
     assert "running 100%" in text
 
 
@@ -61,9 +66,46 @@ def test_a_checkpoint_that_nobody_renews_is_of_a_run_that_waits(plan):
     kept = checkpoint_path(Path(job.path))
     kept.parent.mkdir(parents=True)
     run(job, checkpoint=kept, checkpoint_every=0.0)
-    assert "1 running, 5 pending" in report(plan)
+    assert "6 runs: 1 running, 5 pending" in report(plan)
     os.utime(kept, (0, 0))
-    assert "6 pending" in report(plan)
+    assert "6 runs: 6 pending" in report(plan)
+
+
+def test_an_interrupted_job_is_pending_and_not_in_error(plan):
+    job = plan.of_study("s")[0]
+    kept = checkpoint_path(Path(job.path))
+    kept.parent.mkdir(parents=True)
+    run(job, checkpoint=kept, checkpoint_every=0.0)
+    log = Path("results/s/logs/runs/synthetic/vn/step-0.1_scale-1.0/seed-0.log")
+    log.parent.mkdir(parents=True)
+    log.write_text(f"gvibench.worker: interrupted at iteration 9; it resumes from {kept}\n")
+    assert "6 runs: 6 pending; 18 jobs: 18 pending" in report(plan)
+
+
+def test_commands_follow_another_results_folder(plan, capsys):
+    config = Path("c.yaml")
+    config.write_text(plan.config_of("s"))
+    job = plan.of_study("s")[0]
+    elsewhere = Path("elsewhere") / Path(job.path).relative_to("results")
+    write_trace(elsewhere, run(job))
+    for words, there, here in (
+        (["status", "c.yaml"], "6 runs: 1 done, 5 pending", "6 runs: 6 pending"),
+        (["watch", "--once", "c.yaml"], "6 runs: 1 done, 5 pending", "6 runs: 6 pending"),
+        (["plan", "c.yaml"], "still to do: 17 jobs", "still to do: 18 jobs"),
+    ):
+        assert main([*words, "--results", "elsewhere"]) == 0
+        assert there in capsys.readouterr().out
+        assert main(words) == 0
+        assert here in capsys.readouterr().out
+    elsewhere.write_bytes(b"broken")
+    assert main(["repair", "c.yaml"]) == 0
+    assert elsewhere.exists()
+    assert main(["repair", "c.yaml", "--results", "elsewhere"]) == 0
+    assert not elsewhere.exists()
+    orphan = elsewhere.with_name("seed-9.zarr.zip")
+    orphan.touch()
+    assert main(["clean", "--orphans", "c.yaml", "--results", "elsewhere"]) == 0
+    assert not orphan.exists()
 
 
 def test_time_left_follows_the_pace_of_what_is_done(plan):
@@ -77,15 +119,80 @@ def test_time_left_follows_the_pace_of_what_is_done(plan):
     assert float(times[1]) == pytest.approx(1e3 * float(times[0]), rel=0.1)
 
 
-def test_runs_that_wait_for_tuning_say_so(tmp_path, monkeypatch):
+EVERYTHING = {
+    "datasets": ["synthetic"],
+    "solvers": ["vn", "gd"],
+    "step": "tuned",
+    "beta": "tuned",
+    "expectation": "piecewise",
+    "record": ["objective_exact"],
+    "seeds": 2,
+    "figures": ["gap"],
+    "tables": ["performance"],
+}
+"""A study with jobs of every stage."""
+
+
+@pytest.fixture
+def whole(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    study = {"datasets": ["synthetic"], "solvers": ["vn", "gd"], "step": "tuned", "seeds": 3}
-    plan = expand(load_config({"studies": {"s": study}}))
-    assert "tuning: 0 of 2 done" in report(plan)
-    choice = Path(plan.of_study("s")[0].tuning.choice)
-    choice.parent.mkdir(parents=True)
-    choice.touch()
-    assert "tuning: 1 of 2 done" in report(plan)
+    return expand(load_config({"studies": {"s": EVERYTHING}}))
+
+
+def test_an_error_of_any_stage_is_named_with_the_last_line_of_its_log(whole):
+    for job in jobs_of(whole, "s"):
+        log = Path(job.log)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(f"at first all was well\ngvibench.worker: {job.stage} did not work\n")
+        text = report(whole)
+        assert "1 in error" in text.splitlines()[0]
+        assert f"  error in job {job.path}: gvibench.worker: {job.stage} did not work" in text
+        log.unlink()
+    stages = {job.stage for job in jobs_of(whole, "s")}
+    assert {"data", "beta", "optimum", "round", "choice", "run", "aggregate"} <= stages
+    assert {"table", "figure", "summary", "page"} <= stages
+
+
+def test_runs_that_failed_are_not_confused_with_jobs_that_did(plan):
+    job = plan.of_study("s")[0]
+    trace = run(job)
+    trace.attrs.update(status="failed", reason="the objective rose")
+    write_trace(job.path, trace)
+    text = report(plan)
+    assert "6 runs: 1 failed, 5 pending; 18 jobs: 1 done, 17 pending" in text
+    assert f"  run failed: {job.path}: the objective rose" in text
+    assert "error" not in text
+
+
+def test_what_is_still_to_do_is_less_once_something_is_done(plan):
+    every = estimate_cost(plan)
+    assert estimate_cost(plan, unfinished=True).jobs == every.jobs
+    job = plan.of_study("s")[0]
+    write_trace(job.path, run(job))
+    left = estimate_cost(plan, unfinished=True)
+    assert left.jobs["runs"] == every.jobs["runs"] - 1
+    assert left.core_seconds < every.core_seconds
+    for one in jobs_of(plan, "s"):
+        for path in map(Path, one.outputs):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+    assert estimate_cost(plan, unfinished=True).jobs.total() == 0
+
+
+@pytest.mark.slow
+def test_jobs_and_their_logs_are_those_of_the_rules(tmp_path, monkeypatch):
+    project = Project.create(tmp_path / "project", EVERYTHING)
+    monkeypatch.chdir(project.folder)
+    # Our own profile lists no files.
+    done = project.snakemake("--workflow-profile", "none", "--dry-run")
+    found = re.findall(r"^ +output: (.*)\n +log: (.*)$", done.stdout + done.stderr, re.MULTILINE)
+    of_rules = {(path, log) for outputs, log in found for path in outputs.split(", ")}
+    ours = {(path, job.log) for job in every_job(project.plan()) for path in job.outputs}
+    assert ours <= of_rules
+    assert {log for _, log in ours} == {log for _, log in of_rules}
+    others = {path for path, _ in of_rules - ours}
+    # What else the rules write stands beside one of these outputs.
+    assert {Path(path).suffix for path in others} <= {".json", ".yaml"}
 
 
 def test_thousands_of_lines_are_not_printed(plan, monkeypatch):
@@ -94,8 +201,8 @@ def test_thousands_of_lines_are_not_printed(plan, monkeypatch):
         Path(job.path).parent.mkdir(parents=True, exist_ok=True)
         Path(job.path).write_bytes(b"broken")
     lines = report(plan).splitlines()
-    assert lines[0].startswith("s: 6 run jobs: 6 failed")
-    assert lines[-1] == "  failed: 4 more"
+    assert lines[0].startswith("s: 6 runs: 6 pending; 18 jobs: 6 in error")
+    assert lines[-1] == "  error: 4 more"
     assert len(lines) == 4
 
 

@@ -50,11 +50,11 @@ def test_checkpoints_hold_the_curve(plan):
 def test_one_frame_by_the_command(plan, capsys):
     first, second = plan.of_study("s")
     assert main(["watch", "--once"]) == 0
-    assert capsys.readouterr().out.startswith("s: 2 run jobs: 2 pending")
+    assert capsys.readouterr().out.startswith("s: 2 runs: 2 pending; 14 jobs: 14 pending")
     trace = start(first)
     assert main(["watch", "--once"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("s: 2 run jobs: 1 running, 1 pending")
+    assert lines[0].startswith("s: 2 runs: 1 running, 1 pending")
     assert lines[1] == "synthetic, vn, step-0.1_scale-1.0, seed 0"
     ends = trace.scalars["objective"][[0, -1]]
     assert lines[2] == f"  objective {ends[0]:.3g} -> {ends[1]:.3g}, 100% done"
@@ -71,7 +71,7 @@ def test_one_frame_by_the_command(plan, capsys):
         write_trace(job.path, trace)
     # Everything is done, so it ends by itself.
     assert main(["watch"]) == 0
-    assert capsys.readouterr().out == "s: 2 run jobs: 2 done\n"
+    assert capsys.readouterr().out == "s: 2 runs: 2 done; 14 jobs: 3 done, 11 pending\n"
 
 
 def test_a_job_without_a_checkpoint_and_one_that_failed(plan):
@@ -83,7 +83,7 @@ def test_a_job_without_a_checkpoint_and_one_that_failed(plan):
     assert not watcher.ended
     for seed in (0, 1):
         log.with_name(f"seed-{seed}.log").write_text("gvibench.worker: no such luck\n")
-    assert "2 failed" in watcher.frame(72)[0]
+    assert "2 in error" in watcher.frame(72)[0]
     assert watcher.ended
 
 

@@ -62,6 +62,8 @@ def export_study(
     """
     if license_id is not None and not re.fullmatch(r"[A-Za-z0-9.+-]+", license_id):
         raise UserError(f"'{license_id}' is not how SPDX writes a licence: 'CC-BY-4.0' would be")
+    if not all(name.strip() for name in authors):
+        raise UserError("--author is empty: give the name of a person")
     if not (folder / AGGREGATE).is_file():
         raise UserError(f"{folder} holds no finished study: it has no {AGGREGATE}")
     manifest = read_manifest(folder / "manifest.json")

@@ -1,4 +1,4 @@
-"""A run that was killed goes on where it was: its state, kept beside its output.
+"""A run that was killed resumes where it was: its state, kept beside its output.
 
 A checkpoint holds the iterate and what has been recorded so far. What a state knows about the model
 is computed again on resuming, from the same numbers by the same code, so that a resumed run ends
@@ -27,12 +27,13 @@ __all__ = [
     "checkpoint_path",
     "kept_iteration",
     "kept_objectives",
-    "stop_on_sigterm",
+    "stop_on_signals",
 ]
 
 KIND = "gvibench checkpoint"
 FIRST_SECONDS = 10.0
 """How long a run waits with its first checkpoint; with each further one twice as long."""
+EXIT_CODES = {signal.SIGINT: Interrupted.BY_KEYBOARD, signal.SIGTERM: Interrupted.TRY_AGAIN}
 FACTORS: dict[str, type[CovarianceFactor] | type[PrecisionFactor]] = {
     "covariance": CovarianceFactor,
     "precision": PrecisionFactor,
@@ -45,7 +46,7 @@ def checkpoint_path(out: Path) -> Path:
 
 
 def kept_iteration(out: Path) -> int | None:
-    """Return the iteration that the run which writes `out` would go on from, if there is one."""
+    """Return the iteration that the run which writes `out` would resume from, if there is one."""
     try:
         with open_zip(checkpoint_path(out)) as group:
             return int(group.attrs["iteration"])
@@ -83,16 +84,20 @@ class Checkpoints:
 
     def update(self, state: State, recorder: Recorder, seconds: float) -> None:
         """Keep the state if it is time to; if the run was told to stop, keep it and stop."""
-        told_to_stop = _stop_requested
-        if not told_to_stop and time.monotonic() - self._last < self._wait:
+        told_to_stop = _stop_signal
+        if told_to_stop is None and time.monotonic() - self._last < self._wait:
             return
         group = _to_group(state, recorder, seconds)
         group.attrs |= {"kind": KIND, "identity": self._identity}
         write_zip(self._path, group)
         self._wait = min(self._every, 2 * self._wait)
         self._last = time.monotonic()
-        if told_to_stop:
-            raise Interrupted(f"stopped at iteration {state.iteration}; start again to go on")
+        if told_to_stop is not None:
+            raise Interrupted(
+                f"interrupted at iteration {state.iteration}; the same command resumes from "
+                f"{self._path}",
+                EXIT_CODES[told_to_stop],
+            )
 
     def resume(
         self, model: Model, solver: Solver, recorder: Recorder
@@ -105,7 +110,7 @@ class Checkpoints:
                 if group.attrs.get("kind") != KIND or group.attrs.get("identity") != self._identity:
                     return None
                 return _from_group(group, model, solver, recorder)
-        except (UserError, KeyError, TypeError, ValueError):  # damaged: the run starts anew
+        except (UserError, KeyError, TypeError, ValueError):  # damaged: the run starts again
             return None
 
 
@@ -170,21 +175,31 @@ def _number_or_array(values: Array) -> Array | float:
     return float(values) if values.ndim == 0 else values
 
 
-# Batch systems send SIGTERM some time before they kill.
+# Batch systems send SIGTERM some time before they kill; Ctrl-C sends SIGINT.
 
-_stop_requested = False
+_stop_signal: signal.Signals | None = None
 
 
 @contextmanager
-def stop_on_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the runs within at their next iteration, after a checkpoint."""
+def stop_on_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGINT end the runs within at their next iteration, after a checkpoint.
+
+    A second SIGINT does not wait for that.
+    """
 
     def request(number: int, frame: FrameType | None) -> None:
-        global _stop_requested
-        _stop_requested = True
+        global _stop_signal
+        _stop_signal = signal.Signals(number)
+        if number == signal.SIGINT:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    before = signal.signal(signal.SIGTERM, request)
+    global _stop_signal
+    _stop_signal = None
+    # A shell lets its background jobs ignore Ctrl-C, and so should we.
+    heeded = [one for one in EXIT_CODES if signal.getsignal(one) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, request) for number in heeded}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

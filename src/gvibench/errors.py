@@ -27,4 +27,13 @@ class Diverged(Exception):  # noqa: N818  (a result of a run, not an error)
 
 
 class Interrupted(Exception):  # noqa: N818  (an order, not an error)
-    """The run was told to stop; its checkpoint has been written."""
+    """The run was told to stop; the message says what was kept and how to resume."""
+
+    BY_KEYBOARD = 130
+    """Exit code after Ctrl-C, as shells have it."""
+    TRY_AGAIN = 75
+    """Exit code after SIGTERM: the run can be resumed (EX_TEMPFAIL)."""
+
+    def __init__(self, sentence: str, exit_code: int) -> None:
+        super().__init__(sentence)
+        self.exit_code = exit_code

@@ -3,8 +3,11 @@
 The template is a package that works. What is called my-solver in it gets its own name.
 """
 
+import keyword
 import re
+import sys
 import tempfile
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from gvibench import solvers
@@ -25,6 +28,7 @@ def new_solver(name: str, into: Path) -> Path:
     if name in solvers.MODULES:
         raise UserError(f"'{name}' is a solver of gvibench: choose another name")
     package = name.replace("-", "_")
+    _refuse_taken(name, package)
     folder = into / package
     if folder.exists():
         raise UserError(f"{folder} is there already: choose another name or folder")
@@ -46,6 +50,20 @@ def new_solver(name: str, into: Path) -> Path:
     except OSError as error:
         raise UserError(f"cannot write {folder}: {error.strerror}") from error
     return folder
+
+
+def _refuse_taken(name: str, package: str) -> None:
+    """Refuse a name that Python or another package needs for itself."""
+    if keyword.iskeyword(package) or keyword.issoftkeyword(package):
+        raise UserError(f"'{name}' is a word of Python and cannot name a package: choose another")
+    if package in sys.stdlib_module_names or _is_installed(package):
+        raise UserError(f"'{name}' is the name of an installed package: choose another name")
+
+
+def _is_installed(package: str) -> bool:
+    # The folder that this process was started in does not count: the new package may go there.
+    elsewhere = [place for place in sys.path if place and Path(place) != Path.cwd()]
+    return PathFinder.find_spec(package, elsewhere) is not None
 
 
 def _renamed(text: str, words: dict[str, str]) -> str:

@@ -1,14 +1,19 @@
-"""What of a study is done, running, diverged, failed or pending, read from its files alone."""
+"""What of a study is done, running or pending, and what went wrong, read from its files alone.
+
+A *run* may end as diverged or failed; that is a result, and its job is done. A *job* has an error
+if its process failed and wrote nothing.
+"""
 
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gvibench.checkpoints import checkpoint_path, kept_iteration
 from gvibench.errors import UserError
 from gvibench.estimate import START_SECONDS, run_seconds
+from gvibench.inventory import Job, jobs_of
 from gvibench.jobs import Plan, RunJob
 from gvibench.progress import duration
 from gvibench.traces import check_attributes
@@ -16,54 +21,82 @@ from gvibench.zarrzip import open_zip
 
 __all__ = ["Progress", "headline", "progress_of", "progress_of_job", "report"]
 
-STATES = ("done", "diverged", "running", "failed", "pending")
+JOB_STATES = ("done", "running", "error", "pending")
+RUN_STATES = ("done", "diverged", "failed", "running", "pending")
+NOT_DONE = ("diverged", "failed")
+"""Endings of runs that are told apart from those that are done."""
 ALIVE_SECONDS = 600.0
 """A checkpoint or log older than this belongs to a run that nobody works on."""
+INTERRUPTED = "gvibench.worker: interrupted"
 LISTED = 20
 """Jobs of one state that are named; of thousands nobody reads more."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far one run job is."""
+    """How far one job is."""
 
-    job: RunJob
+    job: Job
     state: str
+    """One of `JOB_STATES`."""
     share: float = 0.0
-    """Of its iterations that are done."""
+    """Share of a run's iterations that is done."""
     note: str = ""
     seconds: float = 0.0
-    """What it took, if it is done."""
+    """Time that a finished run took."""
+    endings: dict[str, list[str]] = field(default_factory=dict)
+    """Reasons of the runs in this job that ended as `NOT_DONE`, by how they ended."""
+
+    @property
+    def runs(self) -> Counter[str]:
+        """How many runs of this job are in which state."""
+        if not isinstance(self.job.of, RunJob):
+            return Counter()
+        counts = Counter({ending: len(reasons) for ending, reasons in self.endings.items()})
+        state = "pending" if self.state == "error" else self.state
+        counts[state] += len(self.job.of.specs) - counts.total()
+        return counts
 
 
 def progress_of(plan: Plan, study: str) -> Iterator[Progress]:
-    """Yield the progress of every run job of a study."""
-    for job in plan.of_study(study):
-        yield progress_of_job(plan, job)
+    """Yield the progress of every job of a study."""
+    for job in jobs_of(plan, study):
+        yield progress_of_job(job)
 
 
-def progress_of_job(plan: Plan, job: RunJob) -> Progress:
-    """Return the progress of one run job."""
+def progress_of_job(job: Job) -> Progress:
+    """Return the progress of one job."""
+    if isinstance(job.of, RunJob):
+        return _progress_of_run(job, job.of)
+    return Progress(job, "done", 1.0) if job.is_done else _not_finished(job)
+
+
+def _progress_of_run(job: Job, run: RunJob) -> Progress:
     out = Path(job.path)
     if out.exists():
-        return _finished(job, out)
-    if (iteration := kept_iteration(out)) is not None:
-        share = iteration / max(job.specs[0].iterations, 1)
-        state = "running" if _is_fresh(checkpoint_path(out)) else "pending"
-        return Progress(job, state, share, f"iteration {iteration}")
-    return _not_finished(job, _log_of(plan, job))
+        return _finished(job, run, out)
+    iteration = kept_iteration(out)
+    if iteration is None:
+        return _not_finished(job)
+    share = iteration / max(run.specs[0].iterations, 1)
+    if _is_fresh(checkpoint_path(out)) and not _last_words(job):
+        return Progress(job, "running", share, f"iteration {iteration}")
+    return replace(_not_finished(job), share=share)
 
 
-def _finished(job: RunJob, out: Path) -> Progress:
+def _finished(job: Job, run: RunJob, out: Path) -> Progress:
     try:
         with open_zip(out) as root:
-            groups = [root] if not job.packed else [root.group(name) for name in root.names()]
+            groups = [root] if not run.packed else [root.group(name) for name in root.names()]
             found = [check_attributes(group, str(out)) for group in groups]
     except UserError as error:
-        return Progress(job, "failed", note=str(error))
-    diverged = [attrs["reason"] for attrs in found if attrs["status"] == "diverged"]
+        return Progress(job, "error", note=str(error))
+    endings: dict[str, list[str]] = {}
+    for attrs in found:
+        if attrs["status"] in NOT_DONE:
+            endings.setdefault(attrs["status"], []).append(attrs["reason"])
     seconds = sum(attrs.get("wall_seconds", 0.0) for attrs in found)
-    return Progress(job, "diverged" if diverged else "done", 1.0, "; ".join(diverged), seconds)
+    return Progress(job, "done", 1.0, seconds=seconds, endings=endings)
 
 
 def _is_fresh(path: Path) -> bool:
@@ -73,72 +106,82 @@ def _is_fresh(path: Path) -> bool:
         return True
 
 
-def _log_of(plan: Plan, job: RunJob) -> Path:
-    root = Path(plan.config.results) / job.study
-    inner = Path(job.path).relative_to(root).with_name(Path(job.path).name.partition(".")[0])
-    return root / "logs" / inner.with_suffix(".log")
-
-
-def _not_finished(job: RunJob, log: Path) -> Progress:
-    try:
-        text = log.read_text()
-    except OSError:
+def _not_finished(job: Job) -> Progress:
+    last = _last_words(job)
+    if last.startswith(INTERRUPTED):  # it was told to stop, and will be done by the next start
         return Progress(job, "pending")
-    if "gvibench.worker:" in text or "Traceback" in text:
-        return Progress(job, "failed", note=text.strip().splitlines()[-1])
-    return Progress(job, "running" if _is_fresh(log) else "pending")
+    if last:
+        return Progress(job, "error", note=last)
+    log = Path(job.log)
+    return Progress(job, "running" if log.exists() and _is_fresh(log) else "pending")
+
+
+def _last_words(job: Job) -> str:
+    """Return the last line of a job's log if its process ended early."""
+    try:
+        text = Path(job.log).read_text(errors="replace")
+    except OSError:
+        return ""
+    ended = "gvibench.worker:" in text or "Traceback" in text
+    return text.strip().splitlines()[-1] if ended else ""
 
 
 def report(plan: Plan) -> str:
     """Return the state of every study in a few lines."""
-    lines = []
+    lines: list[str] = []
     for study in plan.config.studies:
         found = list(progress_of(plan, study))
         lines.append(headline(study, found))
-        lines += _tuning(plan, study)
-        for state in ("running", "failed", "diverged"):
-            chosen = [progress for progress in found if progress.state == state]
-            lines += [_line(progress) for progress in chosen[:LISTED]]
-            if len(chosen) > LISTED:
-                lines.append(f"  {state}: {len(chosen) - LISTED} more")
+        named: dict[str, list[str]] = {state: [] for state in ("running", "error", *NOT_DONE)}
+        for progress in found:
+            for state, line in _lines(progress):
+                named[state].append(line)
+        for state, of_state in named.items():
+            lines += of_state[:LISTED]
+            if len(of_state) > LISTED:
+                lines.append(f"  {state}: {len(of_state) - LISTED} more")
     return "\n".join(lines)
 
 
 def headline(study: str, found: Sequence[Progress]) -> str:
-    """Return how many run jobs of a study are in which state, and how long the rest may take."""
-    return f"{study}: {len(found)} run jobs: {_counted(found)}{_left(found)}"
+    """Return how many runs and jobs of a study are in which state, and how long the rest takes."""
+    runs = sum((progress.runs for progress in found), Counter[str]())
+    jobs = Counter(progress.state for progress in found)
+    return (
+        f"{study}: {runs.total()} runs: {_counted(runs, RUN_STATES)}; "
+        f"{jobs.total()} jobs: {_counted(jobs, JOB_STATES)}{_left(found)}"
+    )
 
 
-def _counted(found: Iterable[Progress]) -> str:
-    counts = Counter(progress.state for progress in found)
-    return ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
+def _counted(counts: Counter[str], states: Iterable[str]) -> str:
+    words = {"error": "in error"}
+    return ", ".join(f"{counts[one]} {words.get(one, one)}" for one in states if counts[one])
 
 
 def _left(found: Sequence[Progress]) -> str:
-    """Say how much there is still to compute, by what finished runs took, as far as there are."""
-    done = [progress for progress in found if progress.state == "done"]
-    expected = sum(_expected(progress.job) for progress in done)
-    pace = sum(progress.seconds for progress in done) / expected if expected else 1.0
-    unfinished = [progress for progress in found if progress.state not in {"done", "diverged"}]
-    left = sum(
-        START_SECONDS + pace * (1 - progress.share) * _expected(progress.job)
-        for progress in unfinished
-    )
-    return f"; about {duration(left)} left on one core" if unfinished else ""
+    """Estimate the remaining time of the runs from finished runs."""
+    pairs = [(one, one.job.of) for one in found if isinstance(one.job.of, RunJob)]
+    done = [(one, run) for one, run in pairs if one.state == "done" and not one.endings]
+    expected = sum(_expected(run) for _, run in done)
+    pace = sum(one.seconds for one, _ in done) / expected if expected else 1.0
+    left = [
+        START_SECONDS + pace * (1 - one.share) * _expected(run)
+        for one, run in pairs
+        if one.state != "done"
+    ]
+    return f"; about {duration(sum(left))} left on one core" if left else ""
 
 
 def _expected(job: RunJob) -> float:
     return len(job.specs) * run_seconds(job.specs[0])
 
 
-def _tuning(plan: Plan, study: str) -> list[str]:
-    """Say how far the tuning is that the runs of a study wait for."""
-    choices = {job.tuning.choice for job in plan.of_study(study) if job.tuning}
-    made = sum(Path(choice).exists() for choice in choices)
-    return [f"  tuning: {made} of {len(choices)} done"] if made < len(choices) else []
-
-
-def _line(progress: Progress) -> str:
-    share = f" {progress.share:.0%}" if progress.state == "running" else ""
-    note = f": {progress.note}" if progress.note else ""
-    return f"  {progress.state}{share} {progress.job.path}{note}"
+def _lines(progress: Progress) -> Iterator[tuple[str, str]]:
+    """Yield what to say about a job, with the state it is listed under."""
+    path, note = progress.job.path, f": {progress.note}" if progress.note else ""
+    if progress.state == "running":
+        yield "running", f"  running {progress.share:.0%} {path}{note}"
+    elif progress.state == "error":
+        yield "error", f"  error in job {path}{note}"
+    for ending, reasons in progress.endings.items():
+        yield ending, f"  run {ending}: {path}: {'; '.join(reasons)}"

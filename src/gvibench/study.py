@@ -351,8 +351,8 @@ def load_config(values: Mapping[str, Any], where: str = "config") -> Config:
     return parse(Config, dict(values), where, names_at=_names_at)
 
 
-def read_config(path: Path) -> Config:
-    """Read and check a config file."""
+def read_config(path: Path, overrides: Mapping[str, Any] | None = None) -> Config:
+    """Read and check a config file; `overrides` replace values at its top level."""
     import yaml
 
     try:
@@ -366,7 +366,7 @@ def read_config(path: Path) -> Config:
         raise UserError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(values, dict):
         raise UserError(f"{path} holds no settings")
-    return load_config(values, str(path))
+    return load_config({**values, **(overrides or {})}, str(path))
 
 
 def _names_at(place: tuple[int | str, ...]) -> Iterable[str]:

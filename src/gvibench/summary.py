@@ -2,7 +2,7 @@
 
 from gvibench.traces import SCALARS, Trace
 
-__all__ = ["describe", "summarise"]
+__all__ = ["counted", "describe", "settings_line", "summarise"]
 
 
 def summarise(trace: Trace) -> str:
@@ -22,9 +22,9 @@ def describe(trace: Trace) -> str:
     data = spec.pop("data")
     lines = [
         f"{spec['solver']} on {data['dataset']} ({attrs['solver_form']}, {attrs['dtype']}, "
-        f"{attrs['device']}, {_count(attrs['threads'], 'thread')})",
+        f"{attrs['device']}, {counted(attrs['threads'], 'thread')})",
         f"  {attrs['status']}: {attrs['reason']}",
-        f"  {attrs['iterations_done']} iterations, {_count(len(trace.iteration), 'record')}, "
+        f"  {attrs['iterations_done']} iterations, {counted(len(trace.iteration), 'record')}, "
         f"{trace.scalars['seconds'][-1]:.3g} s of solver time "
         f"(+ {attrs['warmup_seconds']:.3g} s warm-up, {attrs['wall_seconds']:.3g} s in all)",
         f"  spec {attrs['spec_hash']}, code {attrs['code_hash']}, on {attrs['host']}",
@@ -33,16 +33,17 @@ def describe(trace: Trace) -> str:
     ]
     for name, values in trace.scalars.items():
         lines.append(f"  {name:18}{values[0]:16.8g}{values[-1]:16.8g}  {SCALARS[name][0]}")
-    lines += ["", "  data: " + _settings(data), "  run:  " + _settings(spec)]
+    lines += ["", "  data: " + settings_line(data), "  run:  " + settings_line(spec)]
     if trace.mean is not None:
         snapshots, features = trace.mean.shape
-        lines.append(f"  kept: {snapshots} means of {_count(features, 'feature')}")
+        lines.append(f"  kept: {snapshots} means of {counted(features, 'feature')}")
     for name, values in trace.factors.items():
         lines.append(f"        {name} {' x '.join(map(str, values.shape))}")
     return "\n".join(lines)
 
 
-def _settings(values: dict[str, object]) -> str:
+def settings_line(values: dict[str, object]) -> str:
+    """Return the settings that are set, in one line."""
     return ", ".join(
         f"{name} {value}"
         for name, value in values.items()
@@ -50,5 +51,6 @@ def _settings(values: dict[str, object]) -> str:
     )
 
 
-def _count(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural where that is right."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -10,13 +10,24 @@ from gvibench.aggregate import check
 from gvibench.datasets.prepared import read_prepared
 from gvibench.errors import UserError
 from gvibench.estimate import START_SECONDS, memory_mb, run_seconds, sizes, tuning_trials
-from gvibench.jobs import Plan
+from gvibench.inventory import Job, every_job
+from gvibench.jobs import Plan, RunJob, TuningJob
 from gvibench.optimum import read_optimum
 
 __all__ = ["Cost", "bad_files", "estimate_cost", "orphans", "require_own_files"]
 
-STAGE_SECONDS = {"prepare": 2.0, "optimum": 2.0, "choose": 0.8, "aggregate": 2.0, "output": 3.5}
-"""Jobs whose time hardly depends on the study, start-up included."""
+STAGE_SECONDS = {"data": 2.0, "optimum": 2.0, "beta": 10.0, "choice": 0.8, "aggregate": 2.0}
+"""Time of jobs that hardly depends on the study, start-up included."""
+OUTPUT_SECONDS = 3.5
+"""Time of a table, figure, summary or page."""
+HEADINGS = {
+    "run": "runs",
+    "round": "tuning",
+    "choice": "tuning",
+    **dict.fromkeys(("data", "optimum", "beta"), "data and optima"),
+}
+"""What `gvibench plan` calls the jobs of a stage."""
+OUTPUTS = "tables, figures, reports"
 STALE_SECONDS = 3600.0
 """Nobody writes at one file for longer."""
 JOB_SECONDS = 0.1
@@ -89,41 +100,49 @@ class Cost:
     peak_mb: int
     disk_mb: float
 
+    def counted(self) -> str:
+        """Return how many jobs there are of each kind."""
+        order = dict.fromkeys([*HEADINGS.values(), OUTPUTS])
+        return ", ".join(f"{self.jobs[kind]} {kind}" for kind in order if self.jobs[kind])
+
     def wall_seconds(self, cores: int) -> float:
         """Return the time from start to report."""
         return self.core_seconds / cores + 3.0
 
 
-def estimate_cost(plan: Plan) -> Cost:
-    """Estimate jobs, time, memory and disk of everything a config asks for."""
+def estimate_cost(plan: Plan, *, unfinished: bool = False) -> Cost:
+    """Estimate jobs, time, memory and disk of what a config asks for, or of what is not done."""
     jobs: Counter[str] = Counter()
     seconds = disk = 0.0
     peak = 0
-    for job in plan.runs.values():
-        spec = job.specs[0]
-        jobs["runs"] += 1
-        seconds += START_SECONDS + len(job.specs) * run_seconds(spec)
-        peak = max(peak, memory_mb(spec))
-        every = spec.record_every if isinstance(spec.record_every, int) else spec.iterations / 200
-        d = sizes(spec.data)[1]
-        disk += len(job.specs) * (
-            20_000
-            + BYTES_PER_RECORD * spec.iterations / max(every, 1)
-            + 8 * spec.snapshots * d
-            + (4 * d * d if 8 * d * d < 2e6 else 0)
-        )
-    for tuning in plan.tuning.values():
-        trials = tuning_trials(tuning)
-        jobs["tuning"] += len(tuning.rounds) + 1
+    for job in every_job(plan):
+        if unfinished and job.is_done:
+            continue
+        jobs[HEADINGS.get(job.stage, OUTPUTS)] += 1
+        seconds += JOB_SECONDS + _job_seconds(job)
+        if isinstance(job.of, RunJob):
+            peak = max(peak, memory_mb(job.of.specs[0]))
+            disk += _trace_bytes(job.of)
+    return Cost(jobs, seconds, peak, disk / 1e6)
+
+
+def _job_seconds(job: Job) -> float:
+    if isinstance(job.of, RunJob):
+        return START_SECONDS + len(job.of.specs) * run_seconds(job.of.specs[0])
+    if isinstance(job.of, TuningJob) and job.stage == "round":
         # A good part of the trials diverges early.
-        trial = 0.7 * run_seconds(tuning.spec, tuning.settings["rows"])
-        seconds += len(tuning.rounds) * (START_SECONDS + trials * trial)
-        seconds += STAGE_SECONDS["choose"]
-    jobs["data and optima"] = len(plan.data) + len(plan.optima) + len(plan.betas)
-    seconds += len(plan.data) * STAGE_SECONDS["prepare"]
-    seconds += (len(plan.optima) + 5 * len(plan.betas)) * STAGE_SECONDS["optimum"]
-    for study in plan.config.studies.values():
-        outputs = len(study.figures) + len(study.tables) + 2  # and the summary and the page
-        jobs["tables, figures, reports"] += outputs + 1
-        seconds += STAGE_SECONDS["aggregate"] + outputs * STAGE_SECONDS["output"]
-    return Cost(jobs, seconds + JOB_SECONDS * jobs.total(), peak, disk / 1e6)
+        trial = 0.7 * run_seconds(job.of.spec, job.of.settings["rows"])
+        return START_SECONDS + tuning_trials(job.of) * trial
+    return STAGE_SECONDS.get(job.stage, OUTPUT_SECONDS)
+
+
+def _trace_bytes(job: RunJob) -> float:
+    spec = job.specs[0]
+    every = spec.record_every if isinstance(spec.record_every, int) else spec.iterations / 200
+    d = sizes(spec.data)[1]
+    return len(job.specs) * (
+        20_000
+        + BYTES_PER_RECORD * spec.iterations / max(every, 1)
+        + 8 * spec.snapshots * d
+        + (4 * d * d if 8 * d * d < 2e6 else 0)
+    )

@@ -11,6 +11,7 @@ import numpy as np
 
 from gvibench.checkpoints import checkpoint_path, kept_objectives
 from gvibench.errors import UserError
+from gvibench.inventory import Job, jobs_of
 from gvibench.jobs import Plan, RunJob
 from gvibench.optimum import read_optimum
 from gvibench.status import Progress, headline, progress_of_job
@@ -23,7 +24,6 @@ CHART_ROWS = 5
 WIDEST = 72
 FLOOR = 1e-12
 """A gap below this is drawn at it."""
-SETTLED = {"done", "diverged"}
 # The dots of a Braille character, by column and row.
 DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 
@@ -59,26 +59,27 @@ class Watcher:
         lines: list[str] = []
         self.ended = True
         for study in self._plan.config.studies:
-            found = [self._look(job) for job in self._plan.of_study(study)]
+            found = [self._look(job) for job in jobs_of(self._plan, study)]
             lines.append(headline(study, found))
             for progress in found:
-                self.ended &= progress.state in {*SETTLED, "failed"}
-                if progress.state == "running":
-                    lines += _curve(progress, width)
+                job = progress.job.of
+                if isinstance(job, RunJob):
+                    self.ended &= progress.state in {"done", "error"}
+                    if progress.state == "running":
+                        lines += _curve(progress, job, width)
         return lines
 
-    def _look(self, job: RunJob) -> Progress:
+    def _look(self, job: Job) -> Progress:
         if job.path in self._settled:
             return self._settled[job.path]
-        progress = progress_of_job(self._plan, job)
-        if progress.state in SETTLED:
+        progress = progress_of_job(job)
+        if progress.state == "done":
             self._settled[job.path] = progress
         return progress
 
 
-def _curve(progress: Progress, width: int) -> Iterator[str]:
-    """Yield what to show of a running job; before its first checkpoint that is its name."""
-    job = progress.job
+def _curve(progress: Progress, job: RunJob, width: int) -> Iterator[str]:
+    """Yield what to show of a running run; before its first checkpoint that is its name."""
     yield f"{job.dataset}, {job.solver}, {Path(job.path).parent.name}, seed {job.specs[0].seed}"
     try:
         iteration, objective = kept_objectives(checkpoint_path(Path(job.path)))

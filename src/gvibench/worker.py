@@ -94,7 +94,7 @@ def _optimum(options: argparse.Namespace) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from gvibench.checkpoints import checkpoint_path, stop_on_sigterm
+    from gvibench.checkpoints import checkpoint_path, stop_on_signals
     from gvibench.datasets.prepared import read_prepared
     from gvibench.loop import execute, execute_together, run_code_hash
     from gvibench.progress import ProgressReport
@@ -120,7 +120,7 @@ def _run(options: argparse.Namespace) -> None:
         write_zip(options.out, root)
         return
     (spec,), (told,), checkpoint = specs, progress, checkpoint_path(options.out)
-    with stop_on_sigterm(), told:
+    with stop_on_signals(), told:
         trace = execute(spec, data, exclusive=exclusive, checkpoint=checkpoint, progress=told)
     print(summarise(trace))
     write_trace(options.out, trace)

@@ -128,7 +128,7 @@ def open_zip(path: str | os.PathLike[str]) -> Iterator["StoredGroup"]:
         raise UserError(f"cannot read {path}: {error.strerror}") from error
     except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error) as error:
         raise UserError(
-            f"{path} is cut off or not a zip file: delete the file and make it again"
+            f"{path} is cut off or not a zip file: give another file, or make it again"
         ) from error
     with archive:
         try:
@@ -136,8 +136,8 @@ def open_zip(path: str | os.PathLike[str]) -> Iterator["StoredGroup"]:
             root = StoredGroup(archive, "")
         except _Malformed as error:
             raise UserError(
-                f"{path} is a zip file but holds no Zarr v3 group ({error}): delete the file and "
-                "make it again"
+                f"{path} is a zip file but holds no Zarr v3 group ({error}): give a file that "
+                "gvibench wrote"
             ) from error
         try:
             yield root

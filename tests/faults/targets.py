@@ -29,6 +29,7 @@ from gvibench.datasets.read import read_idx
 from gvibench.errors import UserError
 from gvibench.estimate import runtime_minutes
 from gvibench.expansion import expand
+from gvibench.flags import spec_of
 from gvibench.loop import execute
 from gvibench.optimum import find_optimum, read_optimum, write_optimum
 from gvibench.spec import DataSpec, RunSpec, parse
@@ -428,7 +429,7 @@ def _specs(folder: Path) -> list[Target]:
                 if leaving.code != 2:
                     raise
                 raise UserError(printed.getvalue().splitlines()[-1]) from leaving
-        cli._spec(options, RunSpec)
+        spec_of(options, RunSpec)
 
     def data_spec(rng: random.Random, k: int) -> str:
         return json.dumps(mutate_tree(rng, spec["data"]), default=str, skipkeys=True)

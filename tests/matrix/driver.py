@@ -92,7 +92,9 @@ def _report(plan, study, call):
         call("figure", out, plan.figure_text(study, name), "--aggregate", aggregate)
     files = ["--figures", *sorted((root / "figures").glob("*"))]
     call("summary", root / "summary.md", plan.summary_text(study), "--aggregate", aggregate)
-    call("page", root / "report/index.html", plan.page_text(study), "--aggregate", aggregate, *files)
+    call(
+        "page", root / "report/index.html", plan.page_text(study), "--aggregate", aggregate, *files
+    )
 
 
 def missing_files(plan, study):

@@ -13,7 +13,6 @@ import zipfile
 from collections import Counter, defaultdict
 from pathlib import Path
 
-import numpy as np
 import zarr
 from zarr.storage import ZipStore
 
@@ -89,7 +88,9 @@ def gaps_of(runs, manifest):
     lowest = defaultdict(lambda: math.inf)
     for run in runs:
         if run.usable:
-            best = min((v for v in run.measured("objective") if not math.isnan(v)), default=math.inf)
+            best = min(
+                (v for v in run.measured("objective") if not math.isnan(v)), default=math.inf
+            )
             lowest[run.problem] = min(lowest[run.problem], best)
     gaps = {}
     for run in runs:
@@ -120,7 +121,9 @@ def reaches(run, gaps, level):
     if not inside:
         return None
     k = inside[0]
-    return (at := run.curves["iteration"])[k] if k == 0 else at[k - 1] + 1, run.curves["iteration"][k]
+    return (at := run.curves["iteration"])[k] if k == 0 else at[k - 1] + 1, run.curves["iteration"][
+        k
+    ]
 
 
 def check_statuses(runs):
@@ -172,7 +175,9 @@ def _in_order(rows, groups):
                 and all(
                     _shown(first.spec, field) == value
                     for field, value in row.items()
-                    if field in first.spec and field not in {"solver", "step", "init_scale"} and value
+                    if field in first.spec
+                    and field not in {"solver", "step", "init_scale"}
+                    and value
                 )
                 and all(
                     str(first.spec["data"][field.removeprefix("data.")]) == value
@@ -250,7 +255,10 @@ def _check_statistics(row, name, values):
     }
     for key, value in expected.items():
         found = float(row[f"{name}_{key}"])
-        assert math.isclose(found, value, rel_tol=1e-9, abs_tol=1e-9 * (1 + abs(value))), (name, key)
+        assert math.isclose(found, value, rel_tol=1e-9, abs_tol=1e-9 * (1 + abs(value))), (
+            name,
+            key,
+        )
     return 4
 
 
@@ -300,7 +308,8 @@ def check_summary(root, study):
     for run in runs:
         groups[run.configuration].append(run)
     counted = re.search(
-        r": (\d+) runs?, (\d+) problems?, (\d+) solvers?, (\d+) configurations?, (\d+) seeds?\.", text
+        r": (\d+) runs?, (\d+) problems?, (\d+) solvers?, (\d+) configurations?, (\d+) seeds?\.",
+        text,
     )
     found = [int(number) for number in counted.groups()]
     assert found[0] == len(manifest["runs"])

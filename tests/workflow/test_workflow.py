@@ -12,6 +12,7 @@ import yaml
 from project import ROOT, STUDY, Project
 
 from gvibench.cli import main
+from gvibench.report.gallery import MARK
 
 SMALL = {**STUDY, "seeds": 1, "datasets": {"first": STUDY["datasets"]["first"]}}
 
@@ -218,6 +219,8 @@ def test_gallery_shows_finished_studies_and_refuses_others(tmp_path, monkeypatch
     assert main(words) == 0
     made = project.folder / "docs/made"
     (made / "stale").touch()
+    with (made / MARK).open("a") as mark:
+        mark.write("stale\n")  # as if an earlier study had made it
     assert main(words) == 0
     assert not (made / "stale").exists()
     for page in made.rglob("*.md"):

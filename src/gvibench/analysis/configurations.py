@@ -47,7 +47,7 @@ CONFIGURED = ("solver", "seed", "step", "init_scale")
 """Fields that have a place of their own in a `Configuration`."""
 
 
-def open_aggregate(path: Path) -> xr.Dataset:
+def open_aggregate(path: str | Path) -> xr.Dataset:
     """Open the aggregate of a study; variables are read when they are used."""
     with open_zip(path) as root:
         root.check_chunks()

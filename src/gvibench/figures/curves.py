@@ -13,6 +13,7 @@ from gvibench.analysis.bands import Band, band_over_iterations, bands_over_secon
 from gvibench.analysis.configurations import Configuration, configurations, unique, usable
 from gvibench.analysis.gaps import gap
 from gvibench.analysis.ranking import Ranking
+from gvibench.errors import UserError
 from gvibench.figures.panels import (
     FLOOR,
     Panels,
@@ -30,7 +31,15 @@ from gvibench.figures.panels import (
     shortened_note,
 )
 
-__all__ = ["TEST_FLOOR", "Axis", "over_iterations", "over_seconds", "plot_gaps", "plot_tests"]
+__all__ = [
+    "TEST_FLOOR",
+    "Axis",
+    "draw_gaps",
+    "over_iterations",
+    "over_seconds",
+    "plot_gaps",
+    "plot_tests",
+]
 
 TEST_FLOOR = 1e-4
 """Test NLL gaps below this are drawn at it: who is best seen reaches zero by definition."""
@@ -64,6 +73,24 @@ def plot_gaps(
     """Draw the objective gap: one panel per data set and one line per solver."""
     label = f"objective gap to the {reference_name(dataset)} [nat]"
     return _plot(dataset, style, axis, [_Row(gap(dataset, "objective"), label, FLOOR)])
+
+
+def draw_gaps(axes: Axes, dataset: xr.Dataset, axis: Axis) -> None:
+    """Draw the objective gap of a study with a single panel into axes of somebody else."""
+    shown = Ranking.of(dataset).best_lines(configurations(dataset))
+    if len(names := unique(one.panel for one in shown)) > 1:
+        raise UserError(
+            f"there are {len(names)} panels to draw ({', '.join(names)}) and one ax: leave out ax, "
+            "or choose one data set"
+        )
+    values, looks = gap(dataset, "objective"), looks_of(shown)
+    for one in shown:
+        draw_band(axes, log_gaps(axis.band_of(values, one, "median")), looks[one.line], one.line)
+    positive_log(axes)
+    axis.scale(axes)
+    axes.set(xlabel=axis.label, ylabel=f"objective gap to the {reference_name(dataset)} [nat]")
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend()
 
 
 def plot_tests(

@@ -1,6 +1,7 @@
 """A folder of finished results for people who run nothing: figures, tables, what made them.
 
 Files are copied as the workflow wrote them. The index says which config and versions they are of.
+A hidden file lists everything in the gallery, so that a folder is replaced only if it is one.
 """
 
 import json
@@ -11,10 +12,13 @@ from pathlib import Path
 
 from gvibench.analysis.configurations import open_aggregate
 from gvibench.errors import UserError
-from gvibench.study import Config, read_config
+from gvibench.study import Config
 from gvibench.tables.formats import escape_markdown
 
-__all__ = ["write_gallery"]
+__all__ = ["MARK", "write_gallery"]
+
+MARK = ".gvibench-gallery"
+"""Name of the file that marks a folder as a gallery and lists what is in it."""
 
 FIGURES = ("png", "pdf", "json")
 TABLES = ("md", "csv", "tex")
@@ -22,20 +26,65 @@ FIRST = ("paper", "winners", "theory")
 """Tables that stand in the index itself, in this order."""
 
 
-def write_gallery(config_path: Path, out: Path) -> None:
-    """Write the gallery of every study of a config, in place of what was there."""
-    config = read_config(config_path)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as folder:
-        made = Path(folder) / out.name
-        made.mkdir()
-        for study in config.studies:
-            _copy_study(Path(config.results) / study, config, study, made / study, config_path)
-        shutil.copyfile(config_path, made / "config.yaml")
-        (made / "README.md").write_text(_index(config, config_path, made))
-        if out.exists():
-            out.rename(Path(folder) / "before")
+def write_gallery(config: Config, config_path: Path, out: Path) -> None:
+    """Write the gallery of every study of a config; an earlier gallery in `out` is replaced."""
+    out = out.resolve()  # "." has no name to put a folder beside
+    _refuse_others(out)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as folder:
+            made = Path(folder) / out.name
+            _fill(made, config, config_path)
+            _put_in_place(made, out, Path(folder) / "before")
+    except OSError as error:
+        raise UserError(f"cannot write {out}: {error.strerror or error}") from error
+
+
+def _refuse_others(out: Path) -> None:
+    """Refuse a target that holds anything but a gallery."""
+    if not out.exists():
+        return
+    if not out.is_dir():
+        raise UserError(f"{out} is a file: name a new folder for the gallery")
+    found = _files(out)
+    if not found and not any(out.iterdir()):
+        return
+    if MARK not in found:
+        raise UserError(
+            f"{out} is not a gallery and would be deleted: name a new folder, an empty one, or a "
+            f"gallery (a folder with the file {MARK})"
+        )
+    listed = (out / MARK).read_text().splitlines()
+    if added := sorted(found - {MARK, *listed}):
+        raise UserError(
+            f"{out / added[0]} is not part of the gallery and would be deleted: move it elsewhere"
+        )
+
+
+def _files(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+
+
+def _fill(made: Path, config: Config, config_path: Path) -> None:
+    made.mkdir()
+    for study in config.studies:
+        _copy_study(Path(config.results) / study, config, study, made / study, config_path)
+    shutil.copyfile(config_path, made / "config.yaml")
+    (made / "README.md").write_text(_index(config, config_path, made))
+    (made / MARK).write_text("".join(f"{name}\n" for name in sorted(_files(made))))
+
+
+def _put_in_place(made: Path, out: Path, before: Path) -> None:
+    """Move the new gallery to `out`; if that fails, the old one is put back."""
+    existed = out.exists()
+    if existed:
+        out.rename(before)
+    try:
         made.rename(out)
+    except OSError:
+        if existed:
+            before.rename(out)
+        raise
 
 
 def _copy_study(source: Path, config: Config, study: str, target: Path, config_path: Path) -> None:
