@@ -108,7 +108,7 @@ class TuningJob:
         """The defining text."""
         opened = {"step", "init_scale"} | ({"beta"} if self.beta else set())
         spec = template(self.spec, opened)
-        code = _tuning_code_hash(self.spec)
+        code = hash_text(run_code_hash(self.spec) + code_hash(["gvibench.tuning"]))
         return _text(code_hash=code, spec=spec, tuning=dict(self.settings))
 
 
@@ -147,7 +147,7 @@ class RunJob:
     def text(self) -> str:
         """The defining text."""
         return _text(
-            code_hash=_run_code_hash(self.specs[0]),
+            code_hash=run_code_hash(self.specs[0]),
             exclusive=self.exclusive,
             packed=self.packed,
             specs=[template(spec, self.opened) for spec in self.specs],
@@ -161,7 +161,7 @@ class RunJob:
             "solver": self.solver,
             "choice": self.tuning.choice if self.tuning else None,
             "opened": sorted(self.opened),
-            "code_hash": _run_code_hash(self.specs[0]),
+            "code_hash": run_code_hash(self.specs[0]),
             "optimum": self.optimum.path if self.optimum else None,
             "exact_optimum": self.exact_optimum.path if self.exact_optimum else None,
         }
@@ -255,35 +255,3 @@ def template(spec: ProblemSpec, opened: set[str]) -> dict[str, Any]:
 
 def _text(**parts: Any) -> str:
     return json.dumps(parts, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-# Many runs share their code: hash it once.
-
-
-def _run_code_hash(spec: RunSpec) -> str:
-    return _cached_code_hash(*_parts_of_code(spec), tuning=False)
-
-
-def _tuning_code_hash(spec: RunSpec) -> str:
-    return _cached_code_hash(*_parts_of_code(spec), tuning=True)
-
-
-def _parts_of_code(spec: RunSpec) -> tuple[str, str, str, tuple[str, ...]]:
-    return spec.solver, spec.model, spec.expectation, spec.record
-
-
-@functools.cache
-def _cached_code_hash(
-    solver: str, model: str, expectation: str, record: tuple[str, ...], *, tuning: bool
-) -> str:
-    spec = RunSpec(
-        data=DataSpec(dataset="any"),
-        beta=1.0,
-        step=1.0,
-        solver=solver,
-        model=model,  # type: ignore[arg-type]
-        expectation=expectation,  # type: ignore[arg-type]
-        record=record,
-    )
-    run = run_code_hash(spec)
-    return hash_text(run + code_hash(["gvibench.tuning"])) if tuning else run

@@ -67,12 +67,6 @@ def _job(options: argparse.Namespace) -> dict[str, Any]:
     return job
 
 
-def _require_code(job: dict[str, Any], found: str) -> None:
-    """Refuse a job that was planned for other code than this process has loaded."""
-    if job["code_hash"] != found:
-        raise UserError("the code has changed since this job was planned: start snakemake again")
-
-
 def _prepare(options: argparse.Namespace) -> None:
     from gvibench.datasets import prepare
     from gvibench.spec import DataSpec, parse
@@ -86,9 +80,10 @@ def _optimum(options: argparse.Namespace) -> None:
     from gvibench.spec import ProblemSpec, parse
     from gvibench.tuning import read_choices
 
-    values = {**_job(options)["spec"], **read_choices(options.choices)}
+    job = _job(options)
+    values = {**job["spec"], **read_choices(options.choices)}
     spec = parse(ProblemSpec, values, "optimum")
-    optimum = find_optimum(spec, read_prepared(options.data))
+    optimum = find_optimum(spec, read_prepared(options.data), code_hash=job["code_hash"])
     write_optimum(options.out, optimum)
     print(optimum.summary())
 
@@ -96,7 +91,7 @@ def _optimum(options: argparse.Namespace) -> None:
 def _run(options: argparse.Namespace) -> None:
     from gvibench.checkpoints import checkpoint_path, stop_on_sigterm
     from gvibench.datasets.prepared import read_prepared
-    from gvibench.loop import execute, execute_together, run_code_hash
+    from gvibench.loop import execute, execute_together
     from gvibench.progress import ProgressReport
     from gvibench.spec import RunSpec, parse
     from gvibench.summary import summarise
@@ -107,13 +102,12 @@ def _run(options: argparse.Namespace) -> None:
     data = read_prepared(options.data)
     chosen = _chosen(options.choices)
     specs = [parse(RunSpec, {**spec, **chosen}, "run") for spec in job["specs"]]
-    _require_code(job, run_code_hash(specs[0]))
-    exclusive = job["exclusive"]
+    planned = {"code_hash": job["code_hash"], "exclusive": job["exclusive"]}
     progress = [ProgressReport(spec) for spec in specs]
     if job["packed"]:
         # These keep nothing: there is nothing to wait for when they are told to stop.
         root = Group({"kind": PACKED})
-        traces = execute_together(specs, data, exclusive=exclusive, progress=progress)
+        traces = execute_together(specs, data, **planned, progress=progress)
         for spec, trace in zip(specs, traces, strict=True):
             root.groups[group_name(spec.seed)] = to_group(trace)
             print(summarise(trace))
@@ -121,7 +115,7 @@ def _run(options: argparse.Namespace) -> None:
         return
     (spec,), (told,), checkpoint = specs, progress, checkpoint_path(options.out)
     with stop_on_sigterm(), told:
-        trace = execute(spec, data, exclusive=exclusive, checkpoint=checkpoint, progress=told)
+        trace = execute(spec, data, **planned, checkpoint=checkpoint, progress=told)
     print(summarise(trace))
     write_trace(options.out, trace)
     checkpoint.unlink(missing_ok=True)
@@ -140,7 +134,8 @@ def _beta(options: argparse.Namespace) -> None:
     from gvibench.tuning import choose_beta
 
     job = _job(options)
-    best = choose_beta(job["spec"], job["betas"], read_prepared(options.data), options.out)
+    data = read_prepared(options.data)
+    best = choose_beta(job["spec"], job["betas"], data, options.out, job["code_hash"])
     print(f"beta {best:g}")
 
 
@@ -155,7 +150,8 @@ def _tune(options: argparse.Namespace) -> None:
     else:
         grid = next_grid(options.previous, tuning["prefer"])
     template = {**job["spec"], **_chosen(options.choices)}
-    try_grid(template, tuning, grid, read_prepared(options.data), options.out)
+    data = read_prepared(options.data)
+    try_grid(template, tuning, grid, data, options.out, job["code_hash"])
 
 
 def _choose(options: argparse.Namespace) -> None:
