@@ -194,8 +194,13 @@ class Plan:
         return [job for job in self.runs.values() if job.study == study]
 
     def aggregate_text(self, study: str) -> str:
-        """Return the text that defines a study's aggregation, its inputs apart."""
-        return _text(code_hash=code_hash(["gvibench.aggregate"]), study=study)
+        """Return the text that defines a study's aggregation, its inputs apart.
+
+        The manifest is too long for a command line: its hash stands for it. The job expands the
+        study's config once more, and the hash tells whether that gave the same runs.
+        """
+        code = code_hash(["gvibench.aggregate"])
+        return _text(code_hash=code, study=study, manifest=hash_text(self.manifest(study)))
 
     def table_text(self, study: str, name: str) -> str:
         """Return the text that defines a table."""
@@ -238,14 +243,14 @@ class Plan:
         lines = ",\n".join(json.dumps(run, sort_keys=True) for run in runs)
         return f'{json.dumps(head)[:-1]}, "runs": [\n{lines}\n]}}\n'
 
-    def config_of(self, study: str) -> str:
-        """Return the text of a config with this study alone, to be kept with its results."""
-        import yaml
-
+    def settings_of(self, study: str) -> dict[str, Any]:
+        """Return the config with this study alone as plain data, to be kept with its results."""
         alone = self.config.model_copy(update={"studies": {study: self.config.studies[study]}})
-        values = alone.model_dump(mode="json", exclude_unset=True, exclude={"without"})
-        text: str = yaml.safe_dump(values, sort_keys=False)
-        return text
+        return alone.model_dump(mode="json", exclude_unset=True, exclude={"without"})
+
+    def config_text(self, study: str) -> str:
+        """Return the text that defines the record of a study's config."""
+        return _text(config=self.settings_of(study))
 
 
 def template(spec: ProblemSpec, opened: set[str]) -> dict[str, Any]:

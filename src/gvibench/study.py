@@ -48,6 +48,7 @@ __all__ = [
     "Tuning",
     "load_config",
     "read_config",
+    "to_yaml",
 ]
 
 
@@ -365,6 +366,17 @@ def read_config(path: Path) -> Config:
     if not isinstance(values, dict):
         raise UserError(f"{path} holds no settings")
     return load_config(values, str(path))
+
+
+def to_yaml(values: Mapping[str, Any]) -> str:
+    """Return a config as text, its settings in the order of the documentation."""
+    import yaml
+
+    config = load_config(values)
+    text: str = yaml.safe_dump(
+        config.model_dump(mode="json", exclude_unset=True), sort_keys=False, allow_unicode=True
+    )
+    return text
 
 
 def _names_at(place: tuple[int | str, ...]) -> Iterable[str]:

@@ -1,7 +1,7 @@
 """What the rules of the workflow call: `python -m gvibench.worker STAGE ...`.
 
 A stage gets the text that defines its job and the files it reads, and writes its output, nothing
-else. It never sees the config.
+else. None but `aggregate` and `config`, which keep a record of it, see the config.
 """
 
 import argparse
@@ -37,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("choose", _choose, "out"),
         ("beta", _beta, "data", "out"),
         ("aggregate", _aggregate, "manifest", "root", "out"),
+        ("config", _config, "out"),
         ("table", _table, "aggregate", "out"),
         ("figure", _figure, "aggregate", "out"),
         ("summary", _summary, "aggregate", "out"),
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if name == "tune":
             added.add_argument("--previous", type=Path, nargs="?")
         if name == "aggregate":
-            added.add_argument("--dask", metavar="JSON", required=True)
+            added.add_argument("--config", metavar="JSON", required=True)
         if name == "choose":
             added.add_argument("--rounds", type=Path, nargs="+", required=True)
     return call(parser, arguments)
@@ -165,9 +166,28 @@ def _choose(options: argparse.Namespace) -> None:
 
 def _aggregate(options: argparse.Namespace) -> None:
     from gvibench.aggregate import aggregate
+    from gvibench.expansion import expand
+    from gvibench.files import atomic_path
+    from gvibench.spec import hash_text
+    from gvibench.study import load_config
 
-    dask = json.loads(options.dask)["dask"]
+    job = _job(options)
+    config = load_config(json.loads(options.config))
+    manifest = expand(config).manifest(job["study"])
+    if hash_text(manifest) != job["manifest"]:
+        raise UserError("the code has changed since this job was planned: start snakemake again")
+    with atomic_path(options.manifest) as part:
+        part.write_text(manifest)
+    dask = None if config.dask is None else config.dask.model_dump(mode="json")
     aggregate(options.manifest, options.out, root=options.root, dask=dask)
+
+
+def _config(options: argparse.Namespace) -> None:
+    from gvibench.files import atomic_path
+    from gvibench.study import to_yaml
+
+    with atomic_path(options.out) as part:
+        part.write_text(to_yaml(_job(options)["config"]))
 
 
 def _table(options: argparse.Namespace) -> None:

@@ -17,6 +17,8 @@ from gvibench.zarrzip import open_zip
 
 SMALL = {**STUDY, "seeds": 1, "datasets": {"first": STUDY["datasets"]["first"]}}
 
+AGGREGATE = {"results/s/aggregate.zarr.zip", "results/s/manifest.json"}
+
 
 def opened(project, study="s"):
     path = project.folder / f"results/{study}/aggregate.zarr.zip"
@@ -147,7 +149,7 @@ def test_an_edited_file_of_the_user_runs_again(tmp_path):
     assert project.executed(*target) == set()
     np.savez(project.folder / "mine.npz", X=2 * x, y=y)
     plan = project.plan()
-    everything = {*plan.data, *plan.optima, *plan.runs, "results/s/aggregate.zarr.zip"}
+    everything = {*plan.data, *plan.optima, *plan.runs, *AGGREGATE}
     assert project.executed(*target) == everything
 
 
