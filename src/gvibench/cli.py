@@ -98,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     prepare.set_defaults(command=_prepare)
     prepare.add_argument("--spec", metavar="JSON", help="the data as JSON, instead of flags")
     prepare.add_argument("--out", required=True, type=Path, help="file to write (*.zarr.zip)")
-    _add_spec_flags(prepare, only=())
+    _add_spec_flags(prepare, only=("model",))
 
     show = commands.add_parser("show", help="summarise a trace for a person")
     show.set_defaults(command=_show)
@@ -335,13 +335,14 @@ def _optimum(options: argparse.Namespace) -> None:
 
 def _prepare(options: argparse.Namespace) -> None:
     from gvibench.datasets import prepare
+    from gvibench.datasets.catalogue import complete
     from gvibench.spec import DataSpec, parse
 
     if options.spec is not None:
         spec = parse(DataSpec, options.spec, "--spec")
     else:
         spec = parse(DataSpec, _data_values(options), "data", from_text=True)
-    prepare(spec, options.out)
+    prepare(complete(spec, options.model), options.out)
 
 
 def _show(options: argparse.Namespace) -> None:

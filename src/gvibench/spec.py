@@ -117,7 +117,8 @@ class ProblemSpec(Frozen):
 
     data: DataSpec
     model: Literal["logistic", "linear", "non-convex"] = "logistic"
-    """`non-convex` is logistic with the penalty sum m_j^2 / (1 + m_j^2) on the mean."""
+    """`non-convex` is logistic with the penalty sum m_j^2 / (1 + m_j^2) on the mean. `linear` takes
+    targets of your own files as real numbers, the others as two classes."""
     beta: NonNegative
     """Coefficient of |theta|^2 / 2 in the loss: the prior precision at gamma = 1."""
     gamma: NonNegative = 1.0
