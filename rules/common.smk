@@ -17,6 +17,7 @@ os.environ.update(
     PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]),
 )
 
+from gvibench.backend.cuda_backend import require_device
 from gvibench.errors import UserError
 from gvibench.estimate import (
     data_memory_mb,
@@ -28,8 +29,12 @@ from gvibench.estimate import (
 from gvibench.files import check_writable
 from gvibench.expansion import expand as expand_config
 from gvibench.study import load_config
+from gvibench.yamlfile import read_yaml
 
 try:
+    # Snakemake's own reader drops the first of two equal keys: this one refuses them.
+    for path in {*workflow.configfiles, *workflow.overwrite_configfiles}:
+        read_yaml(Path(path))
     PLAN = expand_config(load_config(config))
 except UserError as error:
     raise WorkflowError(str(error)) from None
@@ -122,6 +127,8 @@ def refuse_what_would_fail():
     # What only holds where jobs run is looked at when they start: a plan may be made elsewhere.
     try:
         check_writable(Path(RESULTS) / "logs" / "log")
+        if workflow.local_exec and PLAN.needs_cuda:
+            require_device()
     except UserError as error:
         raise WorkflowError(str(error)) from None
 

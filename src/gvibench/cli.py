@@ -360,6 +360,7 @@ def _planned(options: argparse.Namespace) -> "Plan":
 
 
 def _plan(options: argparse.Namespace) -> None:
+    from gvibench.backend.cuda_backend import why_unavailable
     from gvibench.progress import duration
     from gvibench.upkeep import estimate_cost, require_own_files
 
@@ -371,6 +372,8 @@ def _plan(options: argparse.Namespace) -> None:
     print(f"{cost.jobs.total()} jobs: {counts}")
     print(f"about {duration(cost.wall_seconds(cores))} on {cores} cores")
     print(f"up to {cost.peak_mb} MB of memory per job, {cost.disk_mb:.0f} MB of disk")
+    if plan.needs_cuda and (reason := why_unavailable()):
+        print(f"runs with device 'cuda' cannot run on this machine: {reason}")
 
 
 def _status(options: argparse.Namespace) -> None:

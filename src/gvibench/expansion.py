@@ -5,16 +5,25 @@ Paths carry short readable labels, see `gvibench.variants`.
 
 import itertools
 import json
+import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from gvibench.errors import UserError
 from gvibench.jobs import BetaJob, DataJob, OptimumJob, Plan, RunJob, TuningJob, template
+from gvibench.requirements import Planned, refuse_impossible_outputs
 from gvibench.spec import ProblemSpec, RunSpec, canonical_json, hash_text, suggest
 from gvibench.study import MOST_RUNS, Config, Study
-from gvibench.variants import Variant, refuse_idle_variation, variants
+from gvibench.variants import Variant, refuse_equal_titles, refuse_idle_variation, variants
 
 __all__ = ["expand"]
+
+
+LONGEST_NAME = 255
+"""Bytes that file systems allow for the name of a file or folder."""
+LONGEST_ADDITION = len("..checkpoint..12345678.part")
+"""What the name of an unfinished file has beside that of the finished one."""
+PERIODIC = re.compile(r"(.+?)\1{19,}$")
 
 
 def expand(config: Config) -> Plan:
@@ -30,7 +39,26 @@ def expand(config: Config) -> Plan:
             runs += len(job.specs)
             if runs > MOST_RUNS:
                 raise UserError(f"studies.{name}: more than {MOST_RUNS} runs: vary less at a time")
+    _refuse_names(plan)
     return plan
+
+
+def _refuse_names(plan: Plan) -> None:
+    """Refuse names that a file system or Snakemake could not take."""
+    parts = {part for job in plan.runs.values() for part in PurePosixPath(job.path).parts}
+    parts |= {PurePosixPath(path).name for path in (*plan.data, *plan.optima, *plan.betas)}
+    for part in sorted(parts):
+        length = len(part.encode()) + (LONGEST_ADDITION if part.endswith(".zip") else 0)
+        if length > LONGEST_NAME:
+            raise UserError(
+                f"the name '{part[:40]}…' has {length} bytes, file systems allow {LONGEST_NAME}: "
+                "give what you vary its own entries under 'datasets' or 'solvers'"
+            )
+        if part.count(part[-1]) >= 20 and (found := PERIODIC.search(part)):
+            raise UserError(
+                f"the name '{part[:40]}…' ends with '{found[1][:10]}' 20 times, which Snakemake "
+                "takes for a mistake: choose another name"
+            )
 
 
 def _leave_out(config: Config) -> Config:
@@ -50,7 +78,7 @@ def _leave_out(config: Config) -> Config:
 
 def _expand_study(plan: Plan, name: str, study: Study) -> Iterator[RunJob]:
     seeds = list(range(study.seeds)) if isinstance(study.seeds, int) else study.seeds
-    every: list[Variant] = []
+    every: list[Planned] = []
     for dataset, of_dataset in study.datasets.items():
         for unknown in set(of_dataset.solvers) - set(study.solvers):
             raise UserError(
@@ -61,7 +89,8 @@ def _expand_study(plan: Plan, name: str, study: Study) -> Iterator[RunJob]:
         for solver in study.solvers:
             where = f"studies.{name}, {solver} on {dataset}"
             for variant in variants(study, dataset, solver, where):
-                every.append(variant)
+                has_optimum = _has_optimum(study, variant.spec)
+                every.append(Planned(dataset, solver, variant.spec, has_optimum))
                 expectations.add(_recorded_with(variant.spec))
                 yield from _jobs_of_variant(
                     plan, name, study, dataset, solver, variant, seeds, where
@@ -71,7 +100,9 @@ def _expand_study(plan: Plan, name: str, study: Study) -> Iterator[RunJob]:
                 f"studies.{name}: on '{dataset}' runs with different expectations are compared: "
                 "add 'record: [objective_exact]' to the study, so that all are measured alike"
             )
-    refuse_idle_variation(study, every, f"studies.{name}")
+        refuse_equal_titles(study, dataset, f"studies.{name}")
+    refuse_idle_variation(study, [one.spec for one in every], f"studies.{name}")
+    refuse_impossible_outputs(study.figures, study.tables, every, f"studies.{name}")
 
 
 def _recorded_with(spec: RunSpec) -> str:
@@ -142,6 +173,11 @@ def _beta(
     return plan.betas.setdefault(path, BetaJob(path, data, problem, betas))
 
 
+def _has_optimum(study: Study, problem: ProblemSpec) -> bool:
+    # The non-convex model has no one optimum, and without a prior there may be none.
+    return study.gap == "optimum" and problem.model != "non-convex" and problem.beta > 0
+
+
 def _optimum(
     plan: Plan,
     study: Study,
@@ -150,8 +186,7 @@ def _optimum(
     problem: ProblemSpec,
     beta: BetaJob | None,
 ) -> OptimumJob | None:
-    # The non-convex model has no one optimum, and without a prior there may be none.
-    if study.gap != "optimum" or problem.model == "non-convex" or problem.beta == 0:
+    if not _has_optimum(study, problem):
         return None
     key = problem.spec_hash if beta is None else hash_text(beta.path + problem.spec_hash)
     path = f"{plan.config.results}/optima/{dataset}-{key[:8]}.zarr.zip"

@@ -7,6 +7,7 @@ tracked is what is used. `gvibench.expansion` makes the jobs from a config.
 
 import functools
 import json
+import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -42,7 +43,8 @@ class DataJob:
     @property
     def own_files(self) -> list[str]:
         """The user's own files among the raw data."""
-        return [path for path in (self.spec.path, self.spec.test_path) if path is not None]
+        paths = (self.spec.path, self.spec.test_path)
+        return [posixpath.normpath(posixpath.expanduser(path)) for path in paths if path]
 
     @functools.cached_property
     def text(self) -> str:
@@ -188,6 +190,11 @@ class Plan:
     tuning: dict[str, TuningJob]
     """By folder."""
     betas: dict[str, BetaJob]
+
+    @property
+    def needs_cuda(self) -> bool:
+        """Whether a run asks for a CUDA device, which the machine of the plan may lack."""
+        return any(job.specs[0].device == "cuda" for job in self.runs.values())
 
     def of_study(self, study: str) -> list[RunJob]:
         """Return the run jobs of one study."""

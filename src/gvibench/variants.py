@@ -11,6 +11,7 @@ from typing import Any
 
 from gvibench import solvers
 from gvibench.datasets.catalogue import complete, find
+from gvibench.datasets.inspection import refuse_unusable_data, training_rows
 from gvibench.errors import UserError
 from gvibench.estimate import sizes
 from gvibench.models import refuse_targets
@@ -19,7 +20,7 @@ from gvibench.running import is_reduced
 from gvibench.spec import DataSpec, RunSpec, parse, suggest
 from gvibench.study import DatasetSettings, LogGrid, Settings, SolverSettings, Study
 
-__all__ = ["Variant", "located", "refuse_idle_variation", "solver_id_of", "variants"]
+__all__ = ["Variant", "refuse_equal_titles", "refuse_idle_variation", "variants"]
 
 TUNED = "tuned"
 PLACEHOLDER = 1.0
@@ -39,7 +40,7 @@ class Variant:
 
 
 @contextlib.contextmanager
-def located(where: str) -> Iterator[None]:
+def _located(where: str) -> Iterator[None]:
     """Prefix error messages with their location in the config."""
     try:
         yield
@@ -47,7 +48,7 @@ def located(where: str) -> Iterator[None]:
         raise UserError(f"{where}: {error}") from error
 
 
-def solver_id_of(study: Study, dataset: str, solver: str) -> str:
+def _solver_id(study: Study, dataset: str, solver: str) -> str:
     """Return which solver runs under a label on a data set."""
     nearest = study.datasets[dataset].solvers.get(solver, SolverSettings())
     return nearest.solver or study.solvers[solver].solver or solver
@@ -64,10 +65,25 @@ def variants(study: Study, dataset: str, solver: str, where: str) -> Iterator[Va
                 yield variant
 
 
-def refuse_idle_variation(study: Study, every: list[Variant], where: str) -> None:
+def refuse_equal_titles(study: Study, dataset: str, where: str) -> None:
+    """Refuse solvers that a reader of figures and tables could not tell apart."""
+    labels: dict[str, str] = {}
+    for label in study.solvers:
+        title = label
+        if label in solvers.names():
+            title = solvers.solver_class(_solver_id(study, dataset, label)).title
+        other = labels.setdefault(title.casefold(), label)
+        if other != label:
+            raise UserError(
+                f"{where}.solvers: '{other}' and '{label}' would both appear as '{title}' on "
+                f"'{dataset}': give them names that can be told apart"
+            )
+
+
+def refuse_idle_variation(study: Study, every: list[RunSpec], where: str) -> None:
     """Refuse a key of `vary` that no run of the study uses."""
     for key in study.vary:
-        if every and all(key in one.spec.unused_fields() for one in every):
+        if every and all(key in spec.unused_fields() for spec in every):
             field, value = RunSpec.USED_WITH[key]
             raise UserError(
                 f"{where}: vary.{key} has no effect: no run of the study uses {field} '{value}'"
@@ -91,12 +107,13 @@ def _changed(
     """Return the runs of one combination of `vary`, which stands above all other settings."""
     of_dataset, of_solver = study.datasets[dataset], study.solvers[solver]
     nearest = of_dataset.solvers.get(solver, SolverSettings())
-    solver_id = solver_id_of(study, dataset, solver)
+    solver_id = _solver_id(study, dataset, solver)
     values = _merge([study, of_dataset, of_solver, nearest])
     values |= {key: value for key, value in changes.items() if not key.startswith(OF_DATA)}
     options = {**of_solver.options, **nearest.options, **_mapping(values, "solver_options", where)}
-    with located(where):
+    with _located(where):
         values["data"] = data = _data_spec(of_dataset, dataset, changes, values.get("model"))
+        refuse_unusable_data(data)
         values["solver_options"] = solvers.configure(solver_id, options).model_dump()
     values["solver"] = solver_id
     steps, scales = values.pop("step", None), values.pop("init_scale", 1.0)
@@ -113,7 +130,7 @@ def _changed(
         values["beta"] = PLACEHOLDER
     for step, scale in pairs:
         spec = parse(RunSpec, {**values, "step": step, "init_scale": scale}, where)
-        with located(where):
+        with _located(where):
             _refuse_impossible(spec, beta_tuned)
         start = TUNED if tuned else f"step-{_label(step)}_scale-{_label(scale)}"
         shown = {key: value for key, value in changes.items() if key not in spec.unused_fields()}
@@ -124,7 +141,8 @@ def _changed(
 def _refuse_impossible(spec: RunSpec, beta_tuned: bool) -> None:
     """Refuse settings that are valid one by one but cannot be combined."""
     solver = solvers.configure(spec.solver, spec.solver_options)
-    is_reduced(spec, solver, *sizes(spec.data))
+    rows, columns = sizes(spec.data)
+    is_reduced(spec, solver, training_rows(spec.data) or rows, columns)
     refuse_targets(spec, real=spec.data.options.get("target") == "regression")
     if beta_tuned and spec.model == "non-convex":
         raise UserError(
