@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from gvibench.analysis.configurations import open_aggregate
 from gvibench.analysis.gaps import final, gap
 from gvibench.errors import UserError
 from gvibench.optimum import find_optimum, write_optimum
+from gvibench.spec import DataSpec, RunSpec, hash_values
 from gvibench.traces import group_name, to_group, write_trace
 from gvibench.zarrzip import Group, write_zip
 from problems import spec
@@ -79,11 +81,49 @@ def test_spec_fields_that_vary_are_coordinates(study, tmp_path):
     dataset = combine(tmp_path, entries)
     assert dataset["solver"].values.tolist() == ["vn", "vn", "gd", "sr-vn"]
     assert dataset["gamma"].values.tolist() == [1.0, 1.0, 1.0, 0.5]
-    assert dataset["iterations"].values.tolist() == [10, 25, 20, 3]
+    assert dataset["spec_iterations"].values.tolist() == [10, 25, 20, 3]
     assert dataset["status"].values.tolist() == ["completed", "completed", "diverged", "completed"]
-    assert dataset["record"].values.tolist() == ["[]", "[]", "[]", '["factor_norm"]']
+    assert dataset["spec_record"].values.tolist() == ["[]", "[]", "[]", '["factor_norm"]']
     assert "threads" in dataset
-    assert "nodes" not in dataset
+    assert "spec_nodes" not in dataset
+
+
+OTHERS = {
+    **{"path": "a.npz", "test_path": "b.npz", "split": "random", "split_seed": 1},
+    **{"train_size": 9, "test_size": 9, "scaling": "standardize", "intercept": True},
+    **{"options": {"n": 9}, "model": "linear", "beta": 9.0, "gamma": 9.0, "sigma": 9.0},
+    **{"expectation": "stochastic", "pieces": 9, "piece_degree": "linear", "nodes": 9},
+    **{"batch": 9, "samples": 9, "solver_options": {"kernel": "centred"}, "form": "dense"},
+    **{"step": 9.0, "step_decay": 9.0, "init_scale": 9.0, "mean_scale": 9.0, "iterations": 9},
+    **{"seconds": 9.0, "tolerance": 9.0, "record_every": 9, "record": ["factor_norm"]},
+    **{"snapshots": 9, "threads": 9, "device": "cpu", "dtype": "float32"},
+}
+"""A value of every field that is not its default, but for those that name a run."""
+
+
+def test_no_field_of_a_spec_can_hide_a_measurement_or_another_coordinate(tmp_path):
+    named = {"data", "dataset", "solver", "seed"}
+    assert {*RunSpec.model_fields, *DataSpec.model_fields} == {*OTHERS, *named}
+    trace = go(iterations=3)
+    values = {
+        **trace.spec,
+        **{name: OTHERS[name] for name in RunSpec.model_fields if name in OTHERS},
+    }
+    values["data"] |= {name: OTHERS[name] for name in DataSpec.model_fields if name in OTHERS}
+    other = replace(trace, attrs={**trace.attrs, "spec": json.dumps(values)})
+    entries = []
+    for k, one in enumerate((trace, other)):
+        write_trace(tmp_path / f"{k}.zarr.zip", one)
+        entries.append(entry(one, tmp_path / f"{k}.zarr.zip", spec_hash=hash_values(one.spec)))
+    dataset = combine(tmp_path, entries)
+    plain = {"step", "init_scale", "beta", "gamma", "expectation", "model"}
+    for name in OTHERS:
+        prefix = "spec_data_" if name in DataSpec.model_fields else "spec_"
+        assert dataset.coords[name if name in plain else prefix + name].dims == ("run",)
+    for name, curve in trace.scalars.items():
+        assert np.array_equal(dataset[name][0], curve), name
+    for name in ("device", "threads"):
+        assert dataset[name][1] == trace.attrs[name]
 
 
 def test_packed_runs_are_the_same_as_single_ones(study, tmp_path):

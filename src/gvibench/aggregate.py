@@ -317,20 +317,20 @@ def _tuning_costs(entries: list[Entry]) -> dict[str, list[Any]]:
 
 
 def spec_coordinates(specs: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """Return the fields that a figure may need, and every other field that varies."""
-    flat = [
-        {**{f"data_{k}": v for k, v in spec["data"].items()}, **spec, "solver_id": spec["solver"]}
-        for spec in specs
-    ]
-    always = {"step", "init_scale", "beta", "gamma", "expectation", "model", "solver_id"}
-    skip = {"data", "solver", "seed", "data_dataset"}
-    fields = [
-        name
-        for name in flat[0]
-        if name not in skip
-        and (name in always or len({json.dumps(spec[name]) for spec in flat}) > 1)
-    ]
-    return {name: [spec[name] for spec in flat] for name in fields}
+    """Return the fields that a figure may need, and every other field that varies as `spec_...`.
+
+    The prefix keeps settings apart from what was measured: `seconds` is both.
+    """
+    always = ("step", "init_scale", "beta", "gamma", "expectation", "model")
+    columns = {name: [spec[name] for spec in specs] for name in always}
+    columns["solver_id"] = [spec["solver"] for spec in specs]
+    flat = [{**{f"data_{k}": v for k, v in spec["data"].items()}, **spec} for spec in specs]
+    elsewhere = {*always, "data", "solver", "seed", "data_dataset"}
+    for name in flat[0]:
+        values = [spec[name] for spec in flat]
+        if name not in elsewhere and len(set(map(json.dumps, values))) > 1:
+            columns[f"spec_{name}"] = values
+    return columns
 
 
 class _Optima:

@@ -2,7 +2,7 @@
 
 import math
 
-from gvibench.datasets.catalogue import find
+from gvibench.datasets.inspection import shape_of
 from gvibench.jobs import RunJob, TuningJob
 from gvibench.running import is_reduced
 from gvibench.solvers import configure, solver_class
@@ -41,9 +41,9 @@ SHORT_SECONDS = 30.0
 
 def sizes(data: DataSpec) -> tuple[int, int]:
     """Return rows and columns, test rows included."""
-    entry = find(data)
-    n = int(data.options.get("n", 0)) or entry.n or UNKNOWN[0]
-    d = int(data.options.get("d", 0)) or entry.d or UNKNOWN[1]
+    rows, test_rows, columns = shape_of(data)
+    n = UNKNOWN[0] if rows is None else rows + (test_rows or 0)
+    d = UNKNOWN[1] if columns is None else columns
     if isinstance(data.train_size, int) and isinstance(data.test_size, int):
         n = min(n, data.train_size + data.test_size)
     return n, d + int(data.intercept)

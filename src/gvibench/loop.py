@@ -29,7 +29,10 @@ MAY_DIFFER = ("seed", "init_scale", "mean_scale")
 
 
 def run_code_hash(spec: RunSpec) -> str:
-    """Return the hash of the code this run uses: the loop, its solver, model and expectation."""
+    """Return the hash of the code this run uses: the loop, its solver, model and expectation.
+
+    A plan takes it once and its jobs carry it, so that plan and trace cannot disagree.
+    """
     modules = [__name__, solvers.module_of(spec.solver), *models.modules_of(spec)]
     return code_hash(modules, unused=["gvibench.backend.cuda_backend"] * (spec.device == "cpu"))
 
@@ -38,6 +41,7 @@ def execute(
     spec: RunSpec,
     data: Prepared,
     *,
+    code_hash: str | None = None,
     exclusive: bool = False,
     checkpoint: Path | None = None,
     checkpoint_every: float = CHECKPOINT_SECONDS,
@@ -46,28 +50,30 @@ def execute(
     """Do the run that `spec` defines on prepared data and return its trace.
 
     A run that diverges is a result: its trace ends with the last iterate that has an objective and
-    says why. `exclusive` is noted in the trace; whoever starts the run knows what runs beside it.
-    With a file for a `checkpoint`, the run goes on from it if it is there and keeps its state in it
-    now and then; the caller removes it once the trace is written. `progress` is told of every
-    iterate, outside the solver's time.
+    says why. `code_hash` is that of the plan (default: `run_code_hash`). `exclusive` is noted in
+    the trace; whoever starts the run knows what runs beside it. With a file for a `checkpoint`, the
+    run resumes from it if it exists and stores its state in it at intervals; the caller removes it
+    once the trace is written. `progress` is told of every iterate, outside the solver's time.
     """
     clock = _Clock()
+    code = code_hash or run_code_hash(spec)
     with _settings(spec) as backend:
         checkpoints = None
         if checkpoint is not None:
-            identity = f"{spec.spec_hash} {run_code_hash(spec)}"
+            identity = f"{spec.spec_hash} {code}"
             checkpoints = Checkpoints(checkpoint, identity, checkpoint_every)
         run = Run(spec, data, backend, checkpoints, progress)
         run.start()
         while run.going:
             run.advance()
-        return _trace(run, data, clock, exclusive=exclusive, together=1)
+        return _trace(run, data, clock, code, exclusive=exclusive, together=1)
 
 
 def execute_together(
     specs: Sequence[RunSpec],
     data: Prepared,
     *,
+    code_hash: str | None = None,
     exclusive: bool = False,
     progress: Sequence[Progress | None] = (),
 ) -> list[Trace]:
@@ -84,12 +90,17 @@ def execute_together(
     if not exclusive and len({_in_common(spec) for spec in specs}) == 1:
         with _settings(specs[0]) as backend:
             if Run(specs[0], data, backend).stacks:
+                code = code_hash or run_code_hash(specs[0])
                 runs = [Run(spec, data, backend, progress=told) for spec, told in pairs]
                 _go_together(runs)
                 return [
-                    _trace(run, data, clock, exclusive=False, together=len(runs)) for run in runs
+                    _trace(run, data, clock, code, exclusive=False, together=len(runs))
+                    for run in runs
                 ]
-    return [execute(spec, data, exclusive=exclusive, progress=told) for spec, told in pairs]
+    return [
+        execute(spec, data, code_hash=code_hash, exclusive=exclusive, progress=told)
+        for spec, told in pairs
+    ]
 
 
 def _in_common(spec: RunSpec) -> str:
@@ -157,14 +168,16 @@ class _Clock:
         return time.perf_counter() - wall, time.process_time() - cpu
 
 
-def _trace(run: Run, data: Prepared, clock: _Clock, *, exclusive: bool, together: int) -> Trace:
+def _trace(
+    run: Run, data: Prepared, clock: _Clock, code: str, *, exclusive: bool, together: int
+) -> Trace:
     """Return what is left of a run, which shared its time with others if they went together."""
     iterates = run.finish()
     wall, cpu = (seconds / together for seconds in clock.read())
     attrs = {
         "spec": run.spec.canonical(),
         "spec_hash": run.spec.spec_hash,
-        "code_hash": run_code_hash(run.spec),
+        "code_hash": code,
         "status": run.status,
         "reason": run.reason,
         "iterations_done": run.recorder.iteration[-1],

@@ -66,8 +66,11 @@ def optimum_code_hash(spec: ProblemSpec) -> str:
     return code_hash([__name__, *models.modules_of(spec)])
 
 
-def find_optimum(spec: ProblemSpec, data: Prepared) -> Optimum:
-    """Find the optimum of a problem on prepared data, on one thread and in float64."""
+def find_optimum(spec: ProblemSpec, data: Prepared, *, code_hash: str | None = None) -> Optimum:
+    """Find the optimum of a problem on prepared data, on one thread and in float64.
+
+    `code_hash` is that of the job as planned (default: `optimum_code_hash`).
+    """
     if spec.model == "non-convex":
         raise UserError(
             "the model 'non-convex' has no single optimum: measure gaps from the best value seen"
@@ -77,7 +80,7 @@ def find_optimum(spec: ProblemSpec, data: Prepared) -> Optimum:
     backend = backends.select("cpu")  # loads the BLAS that is to be limited
     with threadpool_limits(1):
         try:
-            return _find(spec, data, backend)
+            return _find(spec, data, backend, code_hash or optimum_code_hash(spec))
         except (Diverged, np.linalg.LinAlgError) as error:
             raise UserError(
                 f"no optimum found for '{spec.data.dataset}' with beta {spec.beta:g}: {error}; "
@@ -85,7 +88,7 @@ def find_optimum(spec: ProblemSpec, data: Prepared) -> Optimum:
             ) from error
 
 
-def _find(spec: ProblemSpec, data: Prepared, backend: Backend) -> Optimum:
+def _find(spec: ProblemSpec, data: Prepared, backend: Backend, code: str) -> Optimum:
     n, d = data.train_x.shape
     train, test = Rows(data.train_x, data.train_y), Rows(data.test_x, data.test_y)
     reduction = reduce_problem(data.train_x, data.test_x, np.zeros(d)) if d > n else None
@@ -106,7 +109,7 @@ def _find(spec: ProblemSpec, data: Prepared, backend: Backend) -> Optimum:
     attrs: dict[str, Any] = {
         "spec": spec.canonical(),
         "spec_hash": spec.spec_hash,
-        "code_hash": optimum_code_hash(spec),
+        "code_hash": code,
         "versions": versions(),
         "iterations": iterations,
         "smoothness": float(model.smoothness()),

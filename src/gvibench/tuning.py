@@ -93,6 +93,7 @@ def try_grid(
     grid: Grid,
     data: Prepared,
     out: Path,
+    code_hash: str | None = None,
 ) -> None:
     """Run every trial of a grid and write their traces into one file, a group for each."""
     part, share = _part_of_rows(data, settings["rows"])
@@ -117,7 +118,7 @@ def try_grid(
             for j, scale in enumerate(grid.scales)
             for seed in settings["seeds"]
         }
-        traces = execute_together(list(specs.values()), part)
+        traces = execute_together(list(specs.values()), part, code_hash=code_hash)
         for name, trace in zip(specs, traces, strict=True):
             root.groups[name] = to_group(trace)
     write_zip(out, root)
@@ -270,7 +271,11 @@ def choose(rounds: Sequence[Path], out: Path, prefer: str, who: str) -> Choice:
 
 
 def choose_beta(
-    template: Mapping[str, Any], betas: Sequence[float], data: Prepared, out: Path
+    template: Mapping[str, Any],
+    betas: Sequence[float],
+    data: Prepared,
+    out: Path,
+    code_hash: str | None = None,
 ) -> float:
     """Choose beta by the expected log-loss on a fifth of the training rows, held out.
 
@@ -291,7 +296,8 @@ def choose_beta(
     losses: dict[float, float] = {}
     for beta in betas:
         spec = parse(ProblemSpec, {**template, "beta": beta}, "tuning of beta")
-        losses[beta] = find_optimum(spec, part).attrs["test_nll"] / len(held_out)
+        optimum = find_optimum(spec, part, code_hash=code_hash)
+        losses[beta] = optimum.attrs["test_nll"] / len(held_out)
     best = min(losses, key=lambda beta: (losses[beta], beta))
     table = [{"beta": beta, "validation_nll": loss} for beta, loss in losses.items()]
     with atomic_path(out) as written:

@@ -12,9 +12,13 @@ import yaml
 from project import ROOT, STUDY, Project
 
 from gvibench.cli import main
+from gvibench.optimum import read_optimum
 from gvibench.report.gallery import MARK
+from gvibench.zarrzip import open_zip
 
 SMALL = {**STUDY, "seeds": 1, "datasets": {"first": STUDY["datasets"]["first"]}}
+
+AGGREGATE = {"results/s/aggregate.zarr.zip", "results/s/manifest.json"}
 
 
 def opened(project, study="s"):
@@ -78,6 +82,26 @@ def test_tuned_beta(tmp_path):
     assert project.executed("--", "results/s/aggregate.zarr.zip") == set()
 
 
+@pytest.mark.slow
+def test_the_code_hash_of_the_plan_is_that_of_every_file_whatever_the_device(tmp_path):
+    tuning = {"steps": {"start": 0.1, "stop": 1.0, "count": 2}, "rounds": 1, "iterations": 5}
+    study = {**SMALL, "vary": {"device": ["cpu", "auto"]}, "tuning": tuning}
+    study |= {"solvers": {"vn": {}, "sr-vn": {"step": "tuned"}}, "seeds": 2, "pack": 2}
+    project = Project.create(tmp_path / "project", study)
+    project.snakemake("--", "results/s/aggregate.zarr.zip")
+    plan = project.plan()
+    hashes = set()
+    for path, job in [*plan.runs.items(), *((job.rounds[0], job) for job in plan.tuning.values())]:
+        hashes.add(json.loads(job.text)["code_hash"])
+        with open_zip(project.folder / path) as root:
+            found = {root.group(name).attrs["code_hash"] for name in root.names()}
+        assert found == {json.loads(job.text)["code_hash"]}
+    assert len(hashes) == 2 * 3  # on two devices: runs of two solvers, trials of one
+    for path, job in plan.optima.items():
+        optimum = read_optimum(project.folder / path)
+        assert optimum.attrs["code_hash"] == json.loads(job.text)["code_hash"]
+
+
 def test_packed_runs_equal_single_ones_and_a_seed_touches_one_block(tmp_path):
     single = Project.create(tmp_path / "single", {**SMALL, "seeds": 5})
     single.snakemake("--", "results/s/aggregate.zarr.zip")
@@ -126,7 +150,7 @@ def test_an_edited_file_of_the_user_runs_again(tmp_path):
     assert project.executed(*target) == set()
     np.savez(project.folder / "mine.npz", X=2 * x, y=y)
     plan = project.plan()
-    everything = {*plan.data, *plan.optima, *plan.runs, "results/s/aggregate.zarr.zip"}
+    everything = {*plan.data, *plan.optima, *plan.runs, *AGGREGATE}
     assert project.executed(*target) == everything
 
 
