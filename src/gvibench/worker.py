@@ -82,13 +82,17 @@ def _prepare(options: argparse.Namespace) -> None:
 
 def _optimum(options: argparse.Namespace) -> None:
     from gvibench.datasets.prepared import read_prepared
-    from gvibench.optimum import find_optimum, write_optimum
+    from gvibench.optimum import NoOptimumError, find_optimum, unknown_optimum, write_optimum
     from gvibench.spec import ProblemSpec, parse
     from gvibench.tuning import read_choices
 
     values = {**_job(options)["spec"], **read_choices(options.choices)}
     spec = parse(ProblemSpec, values, "optimum")
-    optimum = find_optimum(spec, read_prepared(options.data))
+    data = read_prepared(options.data)
+    try:
+        optimum = find_optimum(spec, data)
+    except NoOptimumError as error:  # the study then measures gaps from the best value seen
+        optimum = unknown_optimum(spec, data, error)
     write_optimum(options.out, optimum)
     print(optimum.summary())
 
