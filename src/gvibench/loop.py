@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from gvibench import backend as backends
 from gvibench import models, solvers
-from gvibench.backend import Backend
+from gvibench.backend import Array, Backend
 from gvibench.checkpoints import Checkpoints
 from gvibench.datasets.prepared import Prepared
 from gvibench.errors import Diverged
@@ -120,13 +120,15 @@ def _advance_together(runs: Sequence[Run]) -> None:
             timer.stop()
             objectives = first.recorder.objective_of(following).tolist()
             for run, objective in zip(runs, objectives, strict=True):
-                run.recorder.check([objective])
+                run.recorder.check([objective], following.iteration)
             state = following
     except Diverged:
         failed = True
     if state is not start:
         share = timer.read() / len(runs)
-        metrics = first.model.metrics(state.mean, state.factor, state.oracle)
+        metrics: Sequence[Array | None] = [None] * len(runs)
+        if first.recorder.is_due(state.iteration):
+            metrics = list(first.model.metrics(state.mean, state.factor, state.oracle))
         for run, own_state, own_metrics in zip(runs, unstack(state), metrics, strict=True):
             run.advance(Reached(own_state, share, own_metrics))
     if failed:
