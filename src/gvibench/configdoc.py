@@ -41,7 +41,6 @@ DEFAULT_STUDY: dict[str, Any] = {
         "steps": {"start": 0.0001, "stop": 1.0, "count": 5},
         "init_scales": [0.1, 1.0],
         "rounds": 2,
-        "iterations": 100,
         "seeds": [1000, 1001, 1002],
     },
 }

@@ -42,6 +42,7 @@ def execute(
     checkpoint: Path | None = None,
     checkpoint_every: float = CHECKPOINT_SECONDS,
     progress: Progress | None = None,
+    no_step: str = "",
 ) -> Trace:
     """Do the run that `spec` defines on prepared data and return its trace.
 
@@ -49,7 +50,8 @@ def execute(
     says why. `exclusive` is noted in the trace; whoever starts the run knows what runs beside it.
     With a file for a `checkpoint`, the run goes on from it if it is there and keeps its state in it
     now and then; the caller removes it once the trace is written. `progress` is told of every
-    iterate, outside the solver's time.
+    iterate, outside the solver's time. `no_step` says why tuning found no step: the run then fails
+    at its initial state.
     """
     clock = _Clock()
     with _settings(spec) as backend:
@@ -58,7 +60,7 @@ def execute(
             identity = f"{spec.spec_hash} {run_code_hash(spec)}"
             checkpoints = Checkpoints(checkpoint, identity, checkpoint_every)
         run = Run(spec, data, backend, checkpoints, progress)
-        run.start()
+        _start(run, no_step)
         while run.going:
             run.advance()
         return _trace(run, data, clock, exclusive=exclusive, together=1)
@@ -70,6 +72,7 @@ def execute_together(
     *,
     exclusive: bool = False,
     progress: Sequence[Progress | None] = (),
+    no_step: str = "",
 ) -> list[Trace]:
     """Do several runs on the same data and return their traces.
 
@@ -85,20 +88,29 @@ def execute_together(
         with _settings(specs[0]) as backend:
             if Run(specs[0], data, backend).stacks:
                 runs = [Run(spec, data, backend, progress=told) for spec, told in pairs]
-                _go_together(runs)
+                _go_together(runs, no_step)
                 return [
                     _trace(run, data, clock, exclusive=False, together=len(runs)) for run in runs
                 ]
-    return [execute(spec, data, exclusive=exclusive, progress=told) for spec, told in pairs]
+    return [
+        execute(spec, data, exclusive=exclusive, progress=told, no_step=no_step)
+        for spec, told in pairs
+    ]
 
 
 def _in_common(spec: RunSpec) -> str:
     return spec.model_dump_json(exclude=set(MAY_DIFFER))
 
 
-def _go_together(runs: Sequence[Run]) -> None:
+def _start(run: Run, no_step: str) -> None:
+    run.start()
+    if no_step and run.going:
+        run.end("failed", no_step)
+
+
+def _go_together(runs: Sequence[Run], no_step: str) -> None:
     for run in runs:
-        run.start()
+        _start(run, no_step)
     while going := [run for run in runs if run.going]:
         _advance_together(going)
 

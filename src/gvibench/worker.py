@@ -81,10 +81,10 @@ def _prepare(options: argparse.Namespace) -> None:
 
 
 def _optimum(options: argparse.Namespace) -> None:
+    from gvibench.choices import read_choices
     from gvibench.datasets.prepared import read_prepared
     from gvibench.optimum import NoOptimumError, find_optimum, unknown_optimum, write_optimum
     from gvibench.spec import ProblemSpec, parse
-    from gvibench.tuning import read_choices
 
     values = {**_job(options)["spec"], **read_choices(options.choices)}
     spec = parse(ProblemSpec, values, "optimum")
@@ -99,6 +99,7 @@ def _optimum(options: argparse.Namespace) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     from gvibench.checkpoints import checkpoint_path, stop_on_sigterm
+    from gvibench.choices import read_choices, read_failure
     from gvibench.datasets.prepared import read_prepared
     from gvibench.loop import execute, execute_together, run_code_hash
     from gvibench.progress import ProgressReport
@@ -109,7 +110,7 @@ def _run(options: argparse.Namespace) -> None:
 
     job = _job(options)
     data = read_prepared(options.data)
-    chosen = _chosen(options.choices)
+    chosen, no_step = read_choices(options.choices), read_failure(options.choices)
     specs = [parse(RunSpec, {**spec, **chosen}, "run") for spec in job["specs"]]
     _require_code(job, run_code_hash(specs[0]))
     exclusive = job["exclusive"]
@@ -117,7 +118,9 @@ def _run(options: argparse.Namespace) -> None:
     if job["packed"]:
         # These keep nothing: there is nothing to wait for when they are told to stop.
         root = Group({"kind": PACKED})
-        traces = execute_together(specs, data, exclusive=exclusive, progress=progress)
+        traces = execute_together(
+            specs, data, exclusive=exclusive, progress=progress, no_step=no_step
+        )
         for spec, trace in zip(specs, traces, strict=True):
             root.groups[group_name(spec.seed)] = to_group(trace)
             print(summarise(trace))
@@ -125,18 +128,17 @@ def _run(options: argparse.Namespace) -> None:
         return
     (spec,), (told,), checkpoint = specs, progress, checkpoint_path(options.out)
     with stop_on_sigterm(), told:
-        trace = execute(spec, data, exclusive=exclusive, checkpoint=checkpoint, progress=told)
+        trace = execute(
+            spec,
+            data,
+            exclusive=exclusive,
+            checkpoint=checkpoint,
+            progress=told,
+            no_step=no_step,
+        )
     print(summarise(trace))
     write_trace(options.out, trace)
     checkpoint.unlink(missing_ok=True)
-
-
-def _chosen(choices: list[Path]) -> dict[str, float]:
-    if not choices:  # most runs: they start faster without the tuning stage's imports
-        return {}
-    from gvibench.tuning import read_choices
-
-    return read_choices(choices)
 
 
 def _beta(options: argparse.Namespace) -> None:
@@ -149,16 +151,16 @@ def _beta(options: argparse.Namespace) -> None:
 
 
 def _tune(options: argparse.Namespace) -> None:
+    from gvibench.choices import read_choices
     from gvibench.datasets.prepared import read_prepared
-    from gvibench.tuning import first_grid, next_grid, try_grid
+    from gvibench.tuning import next_grid, try_grid
+    from gvibench.tuning_grid import first_grid
 
     job = _job(options)
     tuning = job["tuning"]
-    if options.previous is None:
-        grid = first_grid(tuning)
-    else:
-        grid = next_grid(options.previous, tuning["prefer"])
-    template = {**job["spec"], **_chosen(options.choices)}
+    previous = options.previous
+    grid = first_grid(tuning) if previous is None else next_grid(previous, tuning)
+    template = {**job["spec"], **read_choices(options.choices)}
     try_grid(template, tuning, grid, read_prepared(options.data), options.out)
 
 
@@ -167,7 +169,7 @@ def _choose(options: argparse.Namespace) -> None:
 
     job = _job(options)
     who = f"tuning of {job['spec']['solver']} on {job['spec']['data']['dataset']}"
-    choice = choose(options.rounds, options.out, job["tuning"]["prefer"], who)
+    choice = choose(options.rounds, options.out, job["tuning"]["prefer"])
     print(f"{who}: {choice}")
 
 
