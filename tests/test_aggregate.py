@@ -6,7 +6,8 @@ import xarray as xr
 
 from gvibench import aggregate as module
 from gvibench.aggregate import aggregate, check
-from gvibench.analysis import final, gap, open_aggregate
+from gvibench.analysis.configurations import open_aggregate
+from gvibench.analysis.gaps import final, gap
 from gvibench.errors import UserError
 from gvibench.optimum import NoOptimumError, find_optimum, unknown_optimum, write_optimum
 from gvibench.traces import group_name, to_group, write_trace

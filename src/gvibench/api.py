@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from gvibench.analysis import KIND, open_aggregate
+from gvibench.analysis.configurations import KIND, open_aggregate
 from gvibench.datasets import prepared_path
 from gvibench.datasets.prepared import read_prepared
 from gvibench.defaults import completed_spec

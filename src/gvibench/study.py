@@ -299,6 +299,8 @@ class Style(Frozen):
     """As wide as a column of a two-column paper, or as the page."""
     font_size: Annotated[Number, Field(ge=1, le=30)] = 8.0
     """In points."""
+    center: Literal["median", "mean", "geometric"] = "median"
+    """What lines show over the seeds; bands reach from the smallest to the largest value."""
 
 
 class DaskOnSlurm(Frozen):

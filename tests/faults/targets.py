@@ -22,7 +22,7 @@ from small_study import STUDY, Study
 
 from gvibench import cli, solvers
 from gvibench.aggregate import aggregate, check, read_manifest
-from gvibench.analysis import open_aggregate
+from gvibench.analysis.configurations import open_aggregate
 from gvibench.choices import read_choice, read_choices
 from gvibench.datasets import build, catalogue, sources
 from gvibench.datasets.prepared import read_prepared
@@ -309,7 +309,7 @@ def full_config(folder: Path) -> dict[str, Any]:
         "studies": {"a": study, "b": small, "c": third},
         **{"results": "results", "without": []},
         "dask": {"scheduler_address": "tcp://127.0.0.1:1"},
-        "style": {"width": "page", "font_size": 8.0},
+        "style": {"width": "page", "font_size": 8.0, "center": "median"},
     }
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from gvibench.aggregate import aggregate
-from gvibench.analysis import open_aggregate
+from gvibench.analysis.configurations import open_aggregate
 from gvibench.optimum import Optimum, write_optimum
 from gvibench.spec import RunSpec
 from gvibench.traces import Trace, write_trace
