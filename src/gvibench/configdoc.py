@@ -48,7 +48,7 @@ DEFAULT_STUDY: dict[str, Any] = {
 HEADER = """\
 # yaml-language-server: $schema=schema.json
 #
-# The default study: bundled data, no download, about two minutes on two cores.
+# The default study: bundled data, no download, about four minutes on two cores.
 #
 # Write your own beside it and run it with
 #
