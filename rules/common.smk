@@ -85,7 +85,7 @@ def beta_of(job):
 
 
 def choices_of(study):
-    return sorted({job.tuning.choice for job in PLAN.of_study(study) if job.tuning})
+    return sorted({path for job in PLAN.of_study(study) for path in job.choices})
 
 
 def optima_of(study):

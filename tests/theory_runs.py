@@ -61,6 +61,7 @@ def _entry(folder, k, data, spec):
         "solver": spec.solver,
         "seed": spec.seed,
         "choice": None,
+        "beta_choice": None,
         "opened": [],
         "optimum": str(optimum),
         "exact_optimum": None,

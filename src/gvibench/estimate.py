@@ -7,6 +7,7 @@ from gvibench.jobs import RunJob, TuningJob
 from gvibench.running import is_reduced
 from gvibench.solvers import configure, solver_class
 from gvibench.spec import DataSpec, ProblemSpec, RunSpec
+from gvibench.tuning_grid import EXTENSIONS
 
 __all__ = [
     "data_memory_mb",
@@ -102,11 +103,16 @@ def runtime_minutes(job: RunJob) -> int:
 
 
 def tuning_trials(job: TuningJob) -> int:
-    """Return how many runs a round of tuning makes."""
-    grid: int = job.settings["steps"]["count"] * len(job.settings["init_scales"])
-    return grid * len(job.settings["seeds"])
+    """Return how many runs a round of tuning makes, extensions of its grid apart."""
+    return _trials(job, 0)
+
+
+def _trials(job: TuningJob, extensions: int) -> int:
+    sides = (job.settings["steps"]["count"], len(job.settings["init_scales"]))
+    # A side of one value is fixed.
+    return len(job.settings["seeds"]) * math.prod(n + extensions * (n > 1) for n in sides)
 
 
 def tuning_minutes(job: TuningJob) -> int:
-    """Return a generous limit for one round of tuning."""
-    return 5 + math.ceil(5 * tuning_trials(job) * run_seconds(job.spec) / 60)
+    """Return a generous limit for one round of tuning, extensions of its grid included."""
+    return 5 + math.ceil(5 * _trials(job, EXTENSIONS) * run_seconds(job.spec) / 60)

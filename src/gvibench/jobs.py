@@ -162,6 +162,7 @@ class RunJob:
             "dataset": self.dataset,
             "solver": self.solver,
             "choice": self.tuning.choice if self.tuning else None,
+            "beta_choice": self.beta.path if self.beta else None,
             "opened": sorted(self.opened),
             "code_hash": run_code_hash(self.specs[0]),
             "optimum": self.optimum.path if self.optimum else None,

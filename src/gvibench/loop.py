@@ -46,6 +46,7 @@ def execute(
     checkpoint: Path | None = None,
     checkpoint_every: float = CHECKPOINT_SECONDS,
     progress: Progress | None = None,
+    no_step: str = "",
 ) -> Trace:
     """Do the run that `spec` defines on prepared data and return its trace.
 
@@ -54,6 +55,7 @@ def execute(
     the trace; whoever starts the run knows what runs beside it. With a file for a `checkpoint`, the
     run resumes from it if it exists and stores its state in it at intervals; the caller removes it
     once the trace is written. `progress` is told of every iterate, outside the solver's time.
+    `no_step` is the reason why tuning found no step: the run then fails at its initial state.
     """
     clock = _Clock()
     code = code_hash or run_code_hash(spec)
@@ -63,7 +65,7 @@ def execute(
             identity = f"{spec.spec_hash} {code}"
             checkpoints = Checkpoints(checkpoint, identity, checkpoint_every)
         run = Run(spec, data, backend, checkpoints, progress)
-        run.start()
+        _start(run, no_step)
         while run.going:
             run.advance()
         return _trace(run, data, clock, code, exclusive=exclusive, together=1)
@@ -76,6 +78,7 @@ def execute_together(
     code_hash: str | None = None,
     exclusive: bool = False,
     progress: Sequence[Progress | None] = (),
+    no_step: str = "",
 ) -> list[Trace]:
     """Do several runs on the same data and return their traces.
 
@@ -92,13 +95,20 @@ def execute_together(
             if Run(specs[0], data, backend).stacks:
                 code = code_hash or run_code_hash(specs[0])
                 runs = [Run(spec, data, backend, progress=told) for spec, told in pairs]
-                _go_together(runs)
+                _go_together(runs, no_step)
                 return [
                     _trace(run, data, clock, code, exclusive=False, together=len(runs))
                     for run in runs
                 ]
     return [
-        execute(spec, data, code_hash=code_hash, exclusive=exclusive, progress=told)
+        execute(
+            spec,
+            data,
+            code_hash=code_hash,
+            exclusive=exclusive,
+            progress=told,
+            no_step=no_step,
+        )
         for spec, told in pairs
     ]
 
@@ -107,9 +117,15 @@ def _in_common(spec: RunSpec) -> str:
     return spec.model_dump_json(exclude=set(MAY_DIFFER))
 
 
-def _go_together(runs: Sequence[Run]) -> None:
+def _start(run: Run, no_step: str) -> None:
+    run.start()
+    if no_step and run.going:
+        run.end("failed", no_step)
+
+
+def _go_together(runs: Sequence[Run], no_step: str) -> None:
     for run in runs:
-        run.start()
+        _start(run, no_step)
     while going := [run for run in runs if run.going]:
         _advance_together(going)
 

@@ -56,7 +56,7 @@ def _packed(path: str) -> str:
 def _round(path: str) -> str:
     from gvibench.tuning import read_round
 
-    grid, share, traces = read_round(Path(path))
+    grid, share, _, traces = read_round(Path(path))
     spec = traces[0].spec if traces else {}
     lines = [
         f"tuning round of {spec.get('solver')} on {spec.get('data', {}).get('dataset')}",

@@ -182,13 +182,16 @@ class Tuning(Frozen):
     """How `step: tuned` finds a step and an initial scale, each solver on its own."""
 
     steps: LogGrid = LogGrid(start=1e-4, stop=1.0, count=5)
-    """The first grid of steps."""
+    """The first grid of steps; a grid of one value is kept."""
     init_scales: Numbers = [0.1, 1.0]
-    """The first grid of initial scales."""
+    """The first grid of initial scales; a grid of one value is kept."""
     rounds: Annotated[int, Field(ge=1, le=10)] = 2
-    """How often the grid is refined around the best point, or moved when that is at an edge."""
+    """How many grids are tried: each after the first refines the one before around its best point.
+    Within a round, the grid is extended while the best point is at an edge, up to four times there.
+    """
     iterations: Count | None = None
-    """Budget of each trial (default: that of the run)."""
+    """Budget of each trial (default: that of the run; shorter trials may choose a step that is
+    best at first and not in the end)."""
     seeds: Annotated[list[Seed], Field(min_length=1), AfterValidator(_distinct)] = [1000, 1001]
     """Seeds of the trials; none may be a seed of the study."""
     rows: Annotated[int, Field(ge=2, le=10**9)] | None = None
@@ -198,7 +201,7 @@ class Tuning(Frozen):
     """Among steps that arrive: `quick` takes the one that does so first; `safe` one that arrives
     from more initial scales, unless it takes ten times as long."""
     betas: Numbers = [0.001, 0.01, 0.1, 1.0, 10.0]
-    """What `beta: tuned` chooses from."""
+    """What `beta: tuned` chooses from; the smallest or largest as choice is noted in the report."""
 
 
 def _one_line(text: str) -> str:

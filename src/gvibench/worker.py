@@ -76,21 +76,26 @@ def _prepare(options: argparse.Namespace) -> None:
 
 
 def _optimum(options: argparse.Namespace) -> None:
+    from gvibench.choices import read_choices
     from gvibench.datasets.prepared import read_prepared
-    from gvibench.optimum import find_optimum, write_optimum
+    from gvibench.optimum import NoOptimumError, find_optimum, unknown_optimum, write_optimum
     from gvibench.spec import ProblemSpec, parse
-    from gvibench.tuning import read_choices
 
     job = _job(options)
     values = {**job["spec"], **read_choices(options.choices)}
     spec = parse(ProblemSpec, values, "optimum")
-    optimum = find_optimum(spec, read_prepared(options.data), code_hash=job["code_hash"])
+    data = read_prepared(options.data)
+    try:
+        optimum = find_optimum(spec, data, code_hash=job["code_hash"])
+    except NoOptimumError as error:  # the study then measures gaps from the best value seen
+        optimum = unknown_optimum(spec, data, error, job["code_hash"])
     write_optimum(options.out, optimum)
     print(optimum.summary())
 
 
 def _run(options: argparse.Namespace) -> None:
     from gvibench.checkpoints import checkpoint_path, stop_on_signals
+    from gvibench.choices import read_choices, read_failure
     from gvibench.datasets.prepared import read_prepared
     from gvibench.loop import execute, execute_together
     from gvibench.progress import ProgressReport
@@ -101,9 +106,9 @@ def _run(options: argparse.Namespace) -> None:
 
     job = _job(options)
     data = read_prepared(options.data)
-    chosen = _chosen(options.choices)
+    chosen, no_step = read_choices(options.choices), read_failure(options.choices)
     specs = [parse(RunSpec, {**spec, **chosen}, "run") for spec in job["specs"]]
-    planned = {"code_hash": job["code_hash"], "exclusive": job["exclusive"]}
+    planned = {name: job[name] for name in ("code_hash", "exclusive")} | {"no_step": no_step}
     progress = [ProgressReport(spec) for spec in specs]
     if job["packed"]:
         # These keep nothing: there is nothing to wait for when they are told to stop.
@@ -122,14 +127,6 @@ def _run(options: argparse.Namespace) -> None:
     checkpoint.unlink(missing_ok=True)
 
 
-def _chosen(choices: list[Path]) -> dict[str, float]:
-    if not choices:  # most runs: they start faster without the tuning stage's imports
-        return {}
-    from gvibench.tuning import read_choices
-
-    return read_choices(choices)
-
-
 def _beta(options: argparse.Namespace) -> None:
     from gvibench.datasets.prepared import read_prepared
     from gvibench.tuning import choose_beta
@@ -141,16 +138,16 @@ def _beta(options: argparse.Namespace) -> None:
 
 
 def _tune(options: argparse.Namespace) -> None:
+    from gvibench.choices import read_choices
     from gvibench.datasets.prepared import read_prepared
-    from gvibench.tuning import first_grid, next_grid, try_grid
+    from gvibench.tuning import next_grid, try_grid
+    from gvibench.tuning_grid import first_grid
 
     job = _job(options)
     tuning = job["tuning"]
-    if options.previous is None:
-        grid = first_grid(tuning)
-    else:
-        grid = next_grid(options.previous, tuning["prefer"])
-    template = {**job["spec"], **_chosen(options.choices)}
+    previous = options.previous
+    grid = first_grid(tuning) if previous is None else next_grid(previous, tuning)
+    template = {**job["spec"], **read_choices(options.choices)}
     data = read_prepared(options.data)
     try_grid(template, tuning, grid, data, options.out, job["code_hash"])
 
@@ -160,7 +157,7 @@ def _choose(options: argparse.Namespace) -> None:
 
     job = _job(options)
     who = f"tuning of {job['spec']['solver']} on {job['spec']['data']['dataset']}"
-    choice = choose(options.rounds, options.out, job["tuning"]["prefer"], who)
+    choice = choose(options.rounds, options.out, job["tuning"]["prefer"])
     print(f"{who}: {choice}")
 
 
