@@ -140,16 +140,16 @@ def test_the_plan_refuses_what_the_table_says_and_nothing_else(folder):
 
 
 def varied_outputs(study, number):
-    """Ask for one more figure and table, in turn, so that each meets many settings."""
+    """Ask for one more table, and at times a figure, in turn: each meets many settings."""
     study = copy.deepcopy(study)
-    if not study["figures"]:
-        study["figures"] = [ANY_FIGURE[number % len(ANY_FIGURE)]]
+    if not study["figures"] and number % 4 == 0:  # drawing takes longer than all the rest
+        study["figures"] = [ANY_FIGURE[number // 4 % len(ANY_FIGURE)]]
     if study["tables"] == ["performance"]:
         study["tables"] = ["performance", ANY_TABLE[number % len(ANY_TABLE)]]
     return study
 
 
-PARTS = 8
+PARTS = 6
 
 
 @pytest.mark.slow
