@@ -3,6 +3,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from gvibench import status
 from gvibench.checkpoints import checkpoint_path
@@ -17,12 +18,14 @@ from gvibench.upkeep import estimate_cost, orphans
 from test_run import prepared
 from workflow.project import Project
 
+STUDY = {"datasets": ["synthetic"], "solvers": ["vn", "gd"], "step": 0.1, "seeds": 3}
+CONFIG = {"studies": {"s": {**STUDY, "iterations": 40}}}
+
 
 @pytest.fixture
 def plan(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    study = {"datasets": ["synthetic"], "solvers": ["vn", "gd"], "step": 0.1, "seeds": 3}
-    return expand(load_config({"studies": {"s": {**study, "iterations": 40}}}))
+    return expand(load_config(CONFIG))
 
 
 def run(job, **options):
@@ -84,7 +87,7 @@ def test_an_interrupted_job_is_pending_and_not_in_error(plan):
 
 def test_commands_follow_another_results_folder(plan, capsys):
     config = Path("c.yaml")
-    config.write_text(plan.config_of("s"))
+    config.write_text(yaml.safe_dump(CONFIG))
     job = plan.of_study("s")[0]
     elsewhere = Path("elsewhere") / Path(job.path).relative_to("results")
     write_trace(elsewhere, run(job))
