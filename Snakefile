@@ -27,12 +27,18 @@ rule all:
         # Traces and aggregates are asked for by name: a missing one is otherwise not made again as long
         # as what was made from it is there.
         [job.path for job in PLAN.runs.values()],
-        expand("{results}/{study}/aggregate.zarr.zip", results=RESULTS, study=STUDIES),
+        expand(
+            "{results}/{study}/{name}",
+            results=RESULTS,
+            study=STUDIES,
+            name=["aggregate.zarr.zip", "manifest.json", "config.yaml"],
+        ),
         expand("{results}/{study}/summary.md", results=RESULTS, study=STUDIES),
         expand("{results}/{study}/report/index.html", results=RESULTS, study=STUDIES),
 
 
 onstart:
+    refuse_what_would_fail()
     # For every job it has started, Snakemake looks once a second whether its limit of jobs per second
     # lets it start another: after 500 jobs, a third of a core. Jobs here need no such limit.
     if workflow.local_exec:

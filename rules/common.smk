@@ -1,4 +1,6 @@
 # The config becomes a plan of jobs once, here; rules look their job up by its path.
+import functools
+import json
 import os
 import re
 import sys
@@ -15,6 +17,7 @@ os.environ.update(
     PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]),
 )
 
+from gvibench.backend.cuda_backend import require_device
 from gvibench.errors import UserError
 from gvibench.estimate import (
     data_memory_mb,
@@ -23,11 +26,15 @@ from gvibench.estimate import (
     runtime_minutes,
     tuning_minutes,
 )
-from gvibench.files import atomic_path
+from gvibench.files import check_writable
 from gvibench.expansion import expand as expand_config
 from gvibench.study import load_config
+from gvibench.yamlfile import read_yaml
 
 try:
+    # Snakemake's own reader drops the first of two equal keys: this one refuses them.
+    for path in {*workflow.configfiles, *workflow.overwrite_configfiles}:
+        read_yaml(Path(path))
     PLAN = expand_config(load_config(config))
 except UserError as error:
     raise WorkflowError(str(error)) from None
@@ -78,7 +85,7 @@ def beta_of(job):
 
 
 def choices_of(study):
-    return sorted({job.tuning.choice for job in PLAN.of_study(study) if job.tuning})
+    return sorted({path for job in PLAN.of_study(study) for path in job.choices})
 
 
 def optima_of(study):
@@ -106,8 +113,9 @@ def figure_files(study, ends=("pdf", "svg", "png")):
     return [f"{RESULTS}/{study}/figures/{name}.{end}" for name in names for end in ends]
 
 
-def manifest(study):
-    return f"{RESULTS}/{study}/manifest.json"
+@functools.cache  # it lists every run
+def aggregate_text(study):
+    return PLAN.aggregate_text(study)
 
 
 def root_of(aggregate, study):
@@ -115,19 +123,12 @@ def root_of(aggregate, study):
     return aggregate.removesuffix(f"{RESULTS}/{study}/aggregate.zarr.zip") or "."
 
 
-def bring_up_to_date(path, text):
-    if not Path(path).exists() or Path(path).read_text() != text:
-        with atomic_path(path) as part:
-            part.write_text(text)
-
-
-# The lists of runs are files because thousands of runs do not fit on a command line. They are brought
-# up to date here, once per start, and touched only when they change. So is what a study was made from.
-if workflow.is_main_process:
+def refuse_what_would_fail():
+    # What only holds where jobs run is looked at when they start: a plan may be made elsewhere.
     try:
-        for study in STUDIES:
-            bring_up_to_date(manifest(study), PLAN.manifest(study))
-            bring_up_to_date(f"{RESULTS}/{study}/config.yaml", PLAN.config_of(study))
+        check_writable(Path(RESULTS) / "logs" / "log")
+        if workflow.local_exec and PLAN.needs_cuda:
+            require_device()
     except UserError as error:
         raise WorkflowError(str(error)) from None
 

@@ -5,7 +5,9 @@ rule write_summary:
     input:
         aggregate=f"{RESULTS}/{{study}}/aggregate.zarr.zip",
         tables=lambda wildcards: table_files(wildcards.study),
-        figures=lambda wildcards: figure_files(wildcards.study),
+        figures=lambda wildcards: figure_files(
+            wildcards.study, ("pdf", "svg", "png", "json")
+        ),
     output:
         report(
             f"{RESULTS}/{{study}}/summary.md",
@@ -30,7 +32,7 @@ rule write_summary:
 rule write_page:
     input:
         aggregate=f"{RESULTS}/{{study}}/aggregate.zarr.zip",
-        figures=lambda wildcards: figure_files(wildcards.study, ("svg", "png")),
+        figures=lambda wildcards: figure_files(wildcards.study, ("svg", "png", "json")),
     output:
         # Not part of `snakemake --report`: there it would be an address of several megabytes, which
         # browsers refuse to open.

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,9 +7,11 @@ import xarray as xr
 
 from gvibench import aggregate as module
 from gvibench.aggregate import aggregate, check
-from gvibench.analysis import final, gap, open_aggregate
+from gvibench.analysis.configurations import open_aggregate
+from gvibench.analysis.gaps import final, gap
 from gvibench.errors import UserError
-from gvibench.optimum import find_optimum, write_optimum
+from gvibench.optimum import NoOptimumError, find_optimum, unknown_optimum, write_optimum
+from gvibench.spec import DataSpec, RunSpec, hash_values
 from gvibench.traces import group_name, to_group, write_trace
 from gvibench.zarrzip import Group, write_zip
 from problems import spec
@@ -23,6 +26,7 @@ def entry(trace, path, group=None, **changes):
         "solver": trace.spec["solver"],
         "seed": trace.spec["seed"],
         "choice": None,
+        "beta_choice": None,
         "opened": [],
         "spec_hash": trace.attrs["spec_hash"],
         "code_hash": trace.attrs["code_hash"],
@@ -78,11 +82,49 @@ def test_spec_fields_that_vary_are_coordinates(study, tmp_path):
     dataset = combine(tmp_path, entries)
     assert dataset["solver"].values.tolist() == ["vn", "vn", "gd", "sr-vn"]
     assert dataset["gamma"].values.tolist() == [1.0, 1.0, 1.0, 0.5]
-    assert dataset["iterations"].values.tolist() == [10, 25, 20, 3]
+    assert dataset["spec_iterations"].values.tolist() == [10, 25, 20, 3]
     assert dataset["status"].values.tolist() == ["completed", "completed", "diverged", "completed"]
-    assert dataset["record"].values.tolist() == ["[]", "[]", "[]", '["factor_norm"]']
+    assert dataset["spec_record"].values.tolist() == ["[]", "[]", "[]", '["factor_norm"]']
     assert "threads" in dataset
-    assert "nodes" not in dataset
+    assert "spec_nodes" not in dataset
+
+
+OTHERS = {
+    **{"path": "a.npz", "test_path": "b.npz", "split": "random", "split_seed": 1},
+    **{"train_size": 9, "test_size": 9, "scaling": "standardize", "intercept": True},
+    **{"options": {"n": 9}, "model": "linear", "beta": 9.0, "gamma": 9.0, "sigma": 9.0},
+    **{"expectation": "stochastic", "pieces": 9, "piece_degree": "linear", "nodes": 9},
+    **{"batch": 9, "samples": 9, "solver_options": {"kernel": "centred"}, "form": "dense"},
+    **{"step": 9.0, "step_decay": 9.0, "init_scale": 9.0, "mean_scale": 9.0, "iterations": 9},
+    **{"seconds": 9.0, "tolerance": 9.0, "record_every": 9, "record": ["factor_norm"]},
+    **{"snapshots": 9, "threads": 9, "device": "cpu", "dtype": "float32"},
+}
+"""A value of every field that is not its default, but for those that name a run."""
+
+
+def test_no_field_of_a_spec_can_hide_a_measurement_or_another_coordinate(tmp_path):
+    named = {"data", "dataset", "solver", "seed"}
+    assert {*RunSpec.model_fields, *DataSpec.model_fields} == {*OTHERS, *named}
+    trace = go(iterations=3)
+    values = {
+        **trace.spec,
+        **{name: OTHERS[name] for name in RunSpec.model_fields if name in OTHERS},
+    }
+    values["data"] |= {name: OTHERS[name] for name in DataSpec.model_fields if name in OTHERS}
+    other = replace(trace, attrs={**trace.attrs, "spec": json.dumps(values)})
+    entries = []
+    for k, one in enumerate((trace, other)):
+        write_trace(tmp_path / f"{k}.zarr.zip", one)
+        entries.append(entry(one, tmp_path / f"{k}.zarr.zip", spec_hash=hash_values(one.spec)))
+    dataset = combine(tmp_path, entries)
+    plain = {"step", "init_scale", "beta", "gamma", "expectation", "model"}
+    for name in OTHERS:
+        prefix = "spec_data_" if name in DataSpec.model_fields else "spec_"
+        assert dataset.coords[name if name in plain else prefix + name].dims == ("run",)
+    for name, curve in trace.scalars.items():
+        assert np.array_equal(dataset[name][0], curve), name
+    for name in ("device", "threads"):
+        assert dataset[name][1] == trace.attrs[name]
 
 
 def test_packed_runs_are_the_same_as_single_ones(study, tmp_path):
@@ -139,7 +181,7 @@ def test_a_tuned_run_may_have_any_step_but_nothing_else(tmp_path):
     trace = go(step=0.02)
     write_trace(tmp_path / "t.zarr.zip", trace)
     choice = {"step": 0.02, "init_scale": 1.0, "objective": 1.0, "trials": 6}
-    choice |= {"diverged": 0, "iterations": 60, "seconds": 0.5}
+    choice |= {"diverged": 0, "iterations": 60, "seconds": 0.5, "note": "", "failed": None}
     (tmp_path / "choice.json").write_text(json.dumps(choice))
     expected = hash_values({**trace.spec, "step": None, "init_scale": None})
     tuned = entry(
@@ -218,6 +260,80 @@ def test_runs_with_a_bound_are_measured_by_the_exact_objective(tmp_path):
     assert abs(own_gap) < 1e-9
     # What descending the bound costs: more than nothing, less than the bound is loose.
     assert 1e-6 < gaps[1] < 1.0
+
+
+def test_another_root_holds_for_every_file_of_an_entry(tmp_path, monkeypatch):
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    trace = go(expectation="piecewise", record=("objective_exact",))
+    write_trace(folder / "t.zarr.zip", trace)
+    for name, expectation in (("own", "piecewise"), ("exact", "exact")):
+        problem = spec(expectation=expectation).problem()
+        write_optimum(folder / f"{name}.zarr.zip", find_optimum(problem, prepared()))
+    choice = {"step": 0.01, "init_scale": 1.0, "objective": 1.0, "trials": 6}
+    choice |= {"diverged": 0, "iterations": 60, "seconds": 0.5, "note": "", "failed": None}
+    (folder / "choice.json").write_text(json.dumps(choice))
+    (folder / "beta.json").write_text(json.dumps({"beta": 0.5, "edge": None}))
+    files = {"choice": "choice.json", "beta_choice": "beta.json"}
+    files |= {"optimum": "own.zarr.zip", "exact_optimum": "exact.zarr.zip"}
+    monkeypatch.chdir(tmp_path)
+    dataset = combine(tmp_path, [entry(trace, "t.zarr.zip", **files)], root=folder)
+    assert np.isfinite(dataset["optimum_objective_exact"]).all()
+
+
+def tuned_entry(folder, name, note="", edge=None):
+    """Write a run with its choices and return its entry."""
+    trace = go()
+    write_trace(folder / f"{name}.zarr.zip", trace)
+    choice = {"step": 0.01, "init_scale": 1.0, "objective": None, "trials": 6, "diverged": 0}
+    choice |= {"iterations": 60, "seconds": 0.5, "note": note, "failed": None}
+    (folder / f"{name}.json").write_text(json.dumps(choice))
+    (folder / f"{name}-beta.json").write_text(json.dumps({"beta": 10.0, "edge": edge}))
+    paths = {"choice": f"{name}.json", "beta_choice": f"{name}-beta.json"}
+    return entry(
+        trace,
+        folder / f"{name}.zarr.zip",
+        **{key: str(folder / path) for key, path in paths.items()},
+    )
+
+
+def test_what_tuning_has_to_say_of_a_run_is_one_text(tmp_path):
+    plain = go(seed=3)
+    write_trace(tmp_path / "plain.zarr.zip", plain)
+    edge = "step 100 is the largest tried, after 4 extensions"
+    entries = [
+        entry(plain, tmp_path / "plain.zarr.zip"),
+        tuned_entry(tmp_path, "fine"),
+        tuned_entry(tmp_path, "edge", note=edge),
+        tuned_entry(tmp_path, "both", note="no step worked", edge="largest"),
+    ]
+    dataset = combine(tmp_path, entries)
+    assert dataset["tuning_note"].values.tolist() == [
+        "",
+        "",
+        edge,
+        "no step worked; beta 10 is the largest candidate",
+    ]
+    assert "tuning_note" in dataset.coords
+
+
+def test_a_run_whose_optimum_is_unknown_is_aggregated_with_the_reason(tmp_path):
+    trace = go(solver="vn", step=0.5, iterations=60)
+    write_trace(tmp_path / "t.zarr.zip", trace)
+    best = tmp_path / "optimum.zarr.zip"
+    error = NoOptimumError("no optimum found for 'test'")
+    write_optimum(best, unknown_optimum(spec().problem(), prepared(), error))
+    entries = [
+        entry(trace, tmp_path / "t.zarr.zip", optimum=str(best)),
+        entry(trace, tmp_path / "t.zarr.zip"),
+    ]
+    combine(tmp_path, entries)
+    with open_aggregate(tmp_path / "out.zarr.zip") as dataset:
+        assert dataset["optimum_note"].values.tolist() == ["no optimum found for 'test'", ""]
+        assert np.isnan(dataset["optimum_objective"]).all()
+        assert np.isnan(dataset["smoothness"]).all()
+        # Gaps fall back to the best value seen.
+        assert np.isfinite(gap(dataset, "objective").values).all()
 
 
 def test_of_an_exact_run_both_objectives_are_the_same():

@@ -2,28 +2,22 @@ import warnings
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from figures.made_aggregate import Run, make_dataset, study, write_aggregate
 from gvibench import aggregate as aggregation
-from gvibench import analysis
-from gvibench.analysis import (
-    Ranking,
-    band_over_iterations,
-    band_over_seconds,
-    configurations,
-    final,
-    gap,
-    iterations_to,
-    open_aggregate,
-    seconds_to,
-)
+from gvibench.analysis.bands import band_over_iterations, bands_over_seconds
+from gvibench.analysis.configurations import KIND, configurations, open_aggregate, solver_title
+from gvibench.analysis.gaps import final, first_reached, gap, measured, settled
+from gvibench.analysis.ranking import Ranking
 from gvibench.errors import UserError
 from gvibench.traces import write_trace
 
 
 def test_kind_is_that_of_the_aggregate():
-    assert analysis.KIND == aggregation.KIND
-    assert set(analysis.BOUNDED) <= set(aggregation.REFERENCES)
+    assert KIND == aggregation.KIND
+    assert {"objective", "neg_elbo"} <= set(aggregation.REFERENCES)
 
 
 def test_opening_says_what_is_wrong(tmp_path):
@@ -98,7 +92,7 @@ def test_diverged_runs_have_no_gap_and_set_no_reference(tmp_path):
     runs = [Run([15.0, 12.0]), Run([11.0, 9.0], seed=1, status="diverged")]
     dataset = make_dataset(tmp_path, runs, gap="best-seen")
     np.testing.assert_allclose(gap(dataset, "objective"), [[3, 0], [np.nan, np.nan]])
-    assert configurations(dataset)[0].diverged == 1
+    assert configurations(dataset)[0].unusable == 1
 
 
 def test_rounding_below_the_optimum_is_zero_and_more_is_told(tmp_path):
@@ -111,18 +105,29 @@ def test_rounding_below_the_optimum_is_zero_and_more_is_told(tmp_path):
         assert gap(dataset, "objective").values.min() == -0.5
 
 
-def test_the_papers_elbo_may_be_below_its_value_at_the_optimum(tmp_path):
-    scalars = {"train_elbo_paper": [9.0, 7.0]}
-    dataset = make_dataset(tmp_path, [Run([12.0, 11.0], scalars=scalars)])
+@pytest.mark.parametrize(("metric", "gamma"), [("train_elbo_paper", 1.0), ("neg_elbo", 0.5)])
+def test_a_metric_that_the_optimum_does_not_minimise_is_measured_from_the_best_seen(
+    tmp_path, metric, gamma
+):
+    runs = [Run([12.0, 11.0, 11.5], scalars={metric: [9.0, 7.0, 7.5]}, spec={"gamma": gamma})]
+    dataset = make_dataset(tmp_path, runs)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        np.testing.assert_allclose(gap(dataset, "train_elbo_paper"), [[1, -1]])
+        np.testing.assert_allclose(gap(dataset, metric), [[2, 0, 0.5]])
+
+
+def test_failed_runs_have_no_gap_and_set_no_reference(tmp_path):
+    runs = [Run([15.0, 12.0]), Run([11.0, 9.0, 3e6], seed=1, status="failed")]
+    dataset = make_dataset(tmp_path, runs, gap="best-seen")
+    found = gap(dataset, "objective").values
+    np.testing.assert_allclose(found[0, :2], [3, 0])
+    assert np.isnan(found[1]).all()
 
 
 def test_all_diverged(tmp_path):
     dataset = make_dataset(tmp_path, [Run([15.0], status="diverged")], gap="best-seen")
     assert np.isnan(gap(dataset, "objective")).all()
-    assert np.isnan(iterations_to(dataset, 1.0)).all()
+    assert np.isnan(settled(dataset, 1.0).iterations).all()
 
 
 # Efforts
@@ -139,10 +144,39 @@ def test_iterations_and_seconds_to_a_level(tmp_path):
         Run([10.0, 10.0], seed=3, iteration=[0, 10], seconds=[0.0, 0.7]),
     ]
     dataset = make_dataset(tmp_path, runs)
-    np.testing.assert_allclose(iterations_to(dataset, 1.0), [30, np.nan, np.nan, 0])
-    np.testing.assert_allclose(iterations_to(dataset, 0.6), [30, np.nan, np.nan, 0])
-    np.testing.assert_allclose(seconds_to(dataset, 0.6), [0.3, np.nan, np.nan, 0.0])
-    np.testing.assert_allclose(seconds_to(dataset, 1e-9), [0.4, np.nan, np.nan, 0.0])
+    first, last = first_reached(dataset, 1.0), settled(dataset, 1.0)
+    np.testing.assert_allclose(first.most, [10, np.nan, np.nan, 0])
+    np.testing.assert_allclose(last.most, [30, np.nan, np.nan, 0])
+    np.testing.assert_allclose(last.least, [21, np.nan, np.nan, 0])
+    # Between 1.5 at 20 and 0.5 at 30 the gap is taken to fall exponentially.
+    share = np.log(1.5 / 1.0) / np.log(1.5 / 0.5)
+    np.testing.assert_allclose(last.iterations, [np.ceil(20 + 10 * share), np.nan, np.nan, 0])
+    np.testing.assert_allclose(last.seconds, [last.iterations[0] / 100, np.nan, np.nan, 0])
+
+
+def test_efforts_are_exact_where_each_iteration_is_recorded(tmp_path):
+    dataset = make_dataset(tmp_path, [Run([20.0, 15.0, 10.4, 10.2], seconds=[0.0, 1.0, 2.5, 3.0])])
+    effort = settled(dataset, 0.5)
+    assert (effort.iterations, effort.least, effort.most) == (2, 2, 2)
+    assert effort.seconds == 2.5
+
+
+@given(rate=st.floats(0.5, 0.99), every=st.integers(1, 60), level=st.sampled_from([1e-2, 1e-4]))
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_the_recording_schedule_does_not_decide_who_is_first(tmp_path, rate, every, level):
+    """A run that converges linearly takes as long, however often it is recorded."""
+    last = 60 * int(np.ceil(np.log(1e-5) / np.log(rate) / 60) + 1)
+    curve = 10.0 + rate ** np.arange(last + 1)
+    at = sorted({*range(0, last + 1, every), last})
+    often, seldom = (
+        settled(make_dataset(tmp_path, [Run(curve[k].tolist(), iteration=list(k))]), level)
+        for k in (range(last + 1), at)
+    )
+    if curve[int(seldom.most[0])] - 10.0 > 1e-8:  # else the gap has fallen to rounding errors
+        assert abs(often.iterations - seldom.iterations) <= 1
+    assert seldom.least <= often.iterations <= seldom.most
 
 
 def test_final_is_the_last_record():
@@ -167,9 +201,10 @@ def test_configurations_differ_in_more_than_their_seed(tmp_path):
         )
     ]
     assert [len(one.runs) for one in found] == [3] * 8
-    assert [one.diverged for one in found] == [0, 0, 1, 3] * 2
+    assert [one.unusable for one in found] == [0, 0, 1, 3] * 2
+    assert found[2].endings == {"completed": 2, "diverged": 1}
     assert [one.line for one in found[:4]] == ["VN", "VN", "SR-VN", "mine"]
-    assert dataset["seed"].values[found[2].completed].tolist() == [0, 1]
+    assert dataset["seed"].values[found[2].usable].tolist() == [0, 1]
 
 
 def test_names_tell_varied_fields_and_no_others(tmp_path):
@@ -191,9 +226,55 @@ def test_names_tell_varied_fields_and_no_others(tmp_path):
 
 
 def test_a_solver_that_is_not_installed_keeps_its_label(tmp_path):
-    assert analysis.solver_title("sr-vn", "sr-vn") == "SR-VN"
-    assert analysis.solver_title("mine", "sr-vn") == "mine"
-    assert analysis.solver_title("unheard-of", "unheard-of") == "unheard-of"
+    assert solver_title("sr-vn", "sr-vn") == "SR-VN"
+    assert solver_title("mine", "sr-vn") == "mine"
+    assert solver_title("unheard-of", "unheard-of") == "unheard-of"
+
+
+def test_labels_that_differ_in_case_stay_two_lines(tmp_path):
+    runs = [Run([12.0], solver="vn"), Run([13.0], solver="VN", solver_id="vn")]
+    lines = [one.line for one in configurations(make_dataset(tmp_path, runs))]
+    assert lines == ["VN [vn]", "VN [VN]"]
+
+
+def test_numbers_that_round_alike_keep_different_names(tmp_path):
+    runs = [Run([12.0], spec={"gamma": value}) for value in (0.1234567, 0.1234568)]
+    panels = [one.panel for one in configurations(make_dataset(tmp_path, runs))]
+    assert panels == ["wdbc, gamma 0.1234567", "wdbc, gamma 0.1234568"]
+
+
+def test_a_run_that_is_listed_twice_counts_once(tmp_path):
+    runs = [Run([12.0, 11.0]), Run([12.0, 11.0]), Run([13.0, 12.0], seed=1)]
+    (one,) = configurations(make_dataset(tmp_path, runs))
+    assert one.runs.tolist() == [0, 2]
+
+
+def test_approximations_recorded_exactly_are_one_problem(tmp_path):
+    """Bounds of different quality are lines of one panel, measured by the exact objective."""
+    recorded = {"record": ("objective_exact",), "expectation": "piecewise"}
+    runs = [
+        Run([20.0, own], scalars={"objective_exact": [19.0, exact]}, spec={"pieces": k, **recorded})
+        for k, own, exact in ((4, 17.0, 11.0), (20, 10.5, 10.4))
+    ]
+    runs.append(Run([20.0, 10.2], "wdbc", "sr-vn"))
+    dataset = make_dataset(tmp_path, runs, gap="best-seen")
+    found = configurations(dataset)
+    assert len({one.problem for one in found}) == 1
+    assert {one.panel for one in found} == {"wdbc"}
+    assert [one.line for one in found] == [
+        "VN, expectation piecewise, pieces 4, record objective_exact",
+        "VN, expectation piecewise, pieces 20, record objective_exact",
+        "SR-VN",
+    ] or [one.line for one in found] == ["VN, pieces 4", "VN, pieces 20", "SR-VN"]
+    np.testing.assert_allclose(final(gap(dataset, "objective").values), [0.8, 0.2, 0.0])
+    # What contains the training loss moves with it.
+    np.testing.assert_allclose(final(measured(dataset, "neg_elbo")), [16.0, 15.4, 15.2])
+
+
+def test_approximations_that_are_not_recorded_exactly_are_different_problems(tmp_path):
+    runs = [Run([12.0], spec={"expectation": "piecewise", "pieces": k}) for k in (4, 20)]
+    panels = [one.panel for one in configurations(make_dataset(tmp_path, runs))]
+    assert panels == ["wdbc, pieces 4", "wdbc, pieces 20"]
 
 
 # Who is best
@@ -226,7 +307,7 @@ def test_band_over_iterations_leaves_diverged_out_and_carries_ends_forward(tmp_p
     (one,) = configurations(dataset)
     band = band_over_iterations(gap(dataset, "objective"), one)
     np.testing.assert_allclose(band.at, [0, 2, 4])
-    np.testing.assert_allclose(band.mean, [6, 1, 0.5])
+    np.testing.assert_allclose(band.center, [6, 1, 0.5])
     np.testing.assert_allclose(band.low, [4, 0, 0])
     np.testing.assert_allclose(band.high, [8, 2, 1])
 
@@ -238,13 +319,13 @@ def test_band_over_seconds_uses_the_last_value_seen_up_to_the_shortest_run(tmp_p
     ]
     dataset = make_dataset(tmp_path, runs)
     (one,) = configurations(dataset)
-    band = band_over_seconds(gap(dataset, "objective"), dataset["seconds"].values, one, points=50)
+    band = bands_over_seconds(dataset)(gap(dataset, "objective"), one, "mean")
     assert band.at[0] == band.at[1] == 1.0
     assert band.at[-1] == 3.0
-    assert band.mean[0] == 6.0  # of 4 and 8, where they started
+    assert band.center[0] == 6.0  # of 4 and 8, where they started
     early = band.at[1:] < 2.0
-    np.testing.assert_allclose(band.mean[1:][early], 5.0)  # of 2 and 8: one seed has not moved yet
-    np.testing.assert_allclose(band.mean[1:][~early], 1.0)  # of 2 and 0: 4 s is out of reach
+    np.testing.assert_allclose(band.center[1:][early], 5.0)  # of 2 and 8: one is still there
+    np.testing.assert_allclose(band.center[1:][~early], 1.0)  # of 2 and 0: 4 s is out of reach
     np.testing.assert_allclose(band.high[1:][~early], 2.0)
 
 
@@ -253,4 +334,20 @@ def test_bands_of_nothing_are_empty(tmp_path):
     (one,) = configurations(dataset)
     gaps = gap(dataset, "objective")
     assert len(band_over_iterations(gaps, one).at) == 0
-    assert len(band_over_seconds(gaps, dataset["seconds"].values, one).at) == 0
+    assert len(bands_over_seconds(dataset)(gaps, one, "median").at) == 0
+
+
+def test_a_median_does_not_follow_one_bad_seed(tmp_path):
+    finals = [10.0 + 1e-6, 10.0 + 2e-6, 10.0 + 4e-6, 10.0 + 8e-6, 1010.0]
+    dataset = make_dataset(
+        tmp_path, [Run([2000.0, value], seed=seed) for seed, value in enumerate(finals)]
+    )
+    (one,) = configurations(dataset)
+    gaps = gap(dataset, "objective")
+    ends = {
+        center: band_over_iterations(gaps, one, center).center[-1]
+        for center in ("median", "mean", "geometric")
+    }
+    np.testing.assert_allclose(ends["median"], 4e-6, rtol=1e-4)
+    np.testing.assert_allclose(ends["mean"], 200.0, rtol=1e-4)
+    np.testing.assert_allclose(ends["geometric"], (64e-24 * 1000) ** 0.2, rtol=1e-3)

@@ -152,3 +152,11 @@ def test_the_code_of_runs_does_not_count_the_api():
     from gvibench.provenance import code_hash
 
     assert code_hash(["gvibench"]) == code_hash(["gvibench"], unused=["gvibench.api"])
+
+
+def test_own_regression_data_need_no_option(tmp_path):
+    x = np.random.default_rng(0).standard_normal((60, 2))
+    np.savez(tmp_path / "mine.npz", X=x, y=x @ [1.0, 2.0] + 3.0)
+    settings = {"path": str(tmp_path / "mine.npz"), "intercept": True, "beta": 1e-3}
+    trace = gvibench.run("mine", "vn", model="linear", step=1.0, iterations=3, **settings)
+    assert np.allclose(trace["mean"].values[-1], [1.0, 2.0, 3.0], atol=0.01)

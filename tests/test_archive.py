@@ -14,7 +14,7 @@ from gvibench.cli import main
 from gvibench.errors import UserError
 from gvibench.expansion import expand
 from gvibench.finished import opened_study
-from gvibench.study import load_config
+from gvibench.study import load_config, to_yaml
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ def test_the_config_of_a_study_makes_the_same_study():
     without: [wdbc]
     """
     plan = expand(load_config(yaml.safe_load(text)))
-    alone = expand(load_config(yaml.safe_load(plan.config_of("mine"))))
+    alone = expand(load_config(yaml.safe_load(to_yaml(plan.settings_of("mine")))))
     assert list(alone.config.studies) == ["mine"]
     assert alone.manifest("mine") == plan.manifest("mine")
     assert alone.config.style == plan.config.style

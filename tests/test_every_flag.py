@@ -145,6 +145,7 @@ CASES: dict[str, dict[str, Case]] = {
     "prepare": {
         **DATA,
         "--spec": Case(json.dumps(SPEC["data"]), "{}", alone=True),
+        "--model": Case("linear", "quadratic"),
         "--out": Case("deep/new.zarr.zip", "t.zarr.zip", touched=["deep"]),
         "--force": Case(None, "yes", {"--out": FORCED}, touched=[FORCED]),
     },

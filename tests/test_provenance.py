@@ -1,3 +1,4 @@
+import json
 import shutil
 import subprocess
 import sys
@@ -6,7 +7,10 @@ from pathlib import Path
 import pytest
 
 import gvibench
+from gvibench.expansion import expand
+from gvibench.loop import run_code_hash
 from gvibench.provenance import code_hash, machine, versions
+from gvibench.study import load_config
 
 HASHES = """
 import sys
@@ -92,6 +96,14 @@ def test_runs_on_the_cpu_do_not_depend_on_the_code_for_devices(copy):
     path.write_text(path.read_text() + "x = 1\n")
     assert hashes(copy, code) == on_cpu
     assert changed(anywhere, hashes(copy)) == set(anywhere)
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu", "cuda"])
+def test_a_planned_job_has_the_code_hash_of_its_run(device):
+    study = {"datasets": ["wdbc"], "solvers": ["vn"], "step": 0.1, "device": device}
+    for job in expand(load_config({"studies": {"s": study}})).runs.values():
+        assert json.loads(job.text)["code_hash"] == run_code_hash(job.specs[0])
+        assert job.entries()[0]["code_hash"] == run_code_hash(job.specs[0])
 
 
 def test_comments_and_documentation_do_not_count(copy):

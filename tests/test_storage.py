@@ -39,7 +39,8 @@ def test_a_study_in_the_store_equals_a_local_one(s3, tmp_path):
     stored.snakemake(*where)
     keys = {found["Key"] for found in s3.list_objects_v2(Bucket="studies")["Contents"]}
     assert {*local.plan().runs, "results/s/aggregate.zarr.zip", "results/s/summary.md"} <= keys
-    # Nothing but the manifest is left here.
+    assert {"results/s/manifest.json", "results/s/config.yaml"} <= keys
+    # Nothing is left here.
     assert set(stored.outputs()) == set()
     with (
         xr.open_dataset(f"{BUCKET}/results/s/aggregate.zarr.zip") as remote,

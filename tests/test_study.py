@@ -1,11 +1,13 @@
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
 from gvibench import configdoc
 from gvibench.errors import UserError
 from gvibench.expansion import expand
+from gvibench.spec import DataSpec
 from gvibench.study import LogGrid, load_config, read_config
 
 ROOT = Path(__file__).parents[1]
@@ -48,6 +50,7 @@ def test_fan_out_over_everything():
         step=[0.1, 0.2],
         init_scale=[0.5, 1.0],
         seeds=[3, 4, 9],
+        expectation="piecewise",
         vary={"gamma": [0.5, 1.0], "pieces": [10, 20]},
     )
     assert len(made) == 2 * 2 * 2 * 2 * 3 * 2 * 2
@@ -110,6 +113,93 @@ def test_log_grid():
 def test_data_fields_may_vary():
     made = jobs(vary={"data.split_seed": [1, 2]}, seeds=1)
     assert len(made.data) == len(made.optima) == len(made.runs) == 2
+
+
+MADE = {"dataset": "synthetic", "options": {"n": 60, "d": 3}}
+DATA_FIELDS = {
+    "dataset": ({}, ["digits-odd-even", "covtype"]),
+    "path": ({}, ["mine.npz"]),
+    "test_path": ({"path": "mine.svm"}, ["test.svm"]),
+    "split": ({"train_size": 40}, ["random", "first"]),
+    "split_seed": ({}, [1, 2]),
+    "train_size": ({}, [20, 0.5, None]),
+    "test_size": ({"train_size": 20}, [10, 0.25]),
+    "scaling": ({}, ["standardize", "none"]),
+    "intercept": ({}, [True, False]),
+    "options": (MADE, [{"n": 50}, {"seed": 1, "d": 2}, {"target": "binary"}, {}]),
+}
+
+
+@pytest.mark.parametrize("model", ["logistic", "linear"])
+@pytest.mark.parametrize("field", DataSpec.model_fields)
+def test_varying_a_data_field_is_setting_it(field, model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("mine", "test"):
+        (tmp_path / f"{name}.svm").write_text("1 1:0.5\n0 2:0.5\n" * 50)
+    np.savez(tmp_path / "mine.npz", X=np.ones((100, 2)), y=np.arange(100) % 2)
+    others, values = DATA_FIELDS[field]
+    for value in values:
+        name = "own" if "path" in field else "wdbc"
+        varied = specs(
+            datasets={name: others}, model=model, vary={f"data.{field}": [value]}, seeds=1
+        )
+        merged = {**others.get("options", {}), **value} if field == "options" else value
+        given = specs(datasets={name: {**others, field: merged}}, model=model, seeds=1)
+        assert varied == given
+
+
+def test_the_model_decides_what_targets_mean(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.savez(tmp_path / "mine.npz", X=np.ones((100, 2)), y=np.arange(100) % 2)
+    own = {"mine": {"path": "mine.npz"}, "synthetic": {}, "wdbc": {}}
+    made = specs(datasets=own, vary={"model": ["logistic", "linear", "non-convex"]}, seeds=1)
+    found = {(one.data.dataset, one.model): one.data.options.get("target") for one in made}
+    for model, target in (
+        ("logistic", "binary"),
+        ("linear", "regression"),
+        ("non-convex", "binary"),
+    ):
+        assert found["mine", model] == found["synthetic", model] == target
+        assert found["wdbc", model] is None  # two classes, whatever the model
+    with pytest.raises(UserError, match="are real numbers: use model 'linear'"):
+        specs(datasets={"synthetic": {"options": {"target": "regression"}}})
+
+
+def test_runs_that_differ_in_nothing_they_use_are_one():
+    solvers = {"bound": {"solver": "vn", "expectation": "piecewise"}, "vn": {}}
+    changes = {"solvers": solvers, "record": ["objective_exact"], "seeds": 1}
+    made = jobs(vary={"pieces": [10, 20], "gamma": [0.5, 1.0]}, **changes)
+    labels = {Path(path).parent.name for path, job in made.runs.items() if job.solver == "vn"}
+    assert labels == {f"step-0.1_scale-1.0_gamma-{gamma}" for gamma in (0.5, 1.0)}
+    assert sum(job.solver == "bound" for job in made.runs.values()) == 4
+    # An unused setting leaves no mark on the spec of a run.
+    unused = {"pieces": 5, "piece_degree": "linear", "nodes": 5, "batch": 5, "samples": 5}
+    assert specs(**unused, sigma=2.0) == specs()
+    assert specs(model="linear", sigma=2.0) != specs(model="linear")
+
+
+@pytest.mark.parametrize(
+    ("field", "values", "needed"),
+    [
+        ("pieces", [4, 8], "expectation 'piecewise'"),
+        ("piece_degree", ["linear", "quadratic"], "expectation 'piecewise'"),
+        ("nodes", [4, 8], "expectation 'gauss-hermite'"),
+        ("batch", [4, 8], "expectation 'stochastic'"),
+        ("samples", [4, 8], "expectation 'stochastic'"),
+        ("sigma", [0.5, 1.0], "model 'linear'"),
+    ],
+)
+def test_varying_what_no_run_uses_is_refused(field, values, needed):
+    sentence = f"vary.{field} has no effect: no run of the study uses {needed}"
+    with pytest.raises(UserError, match=sentence):
+        jobs(vary={field: values})
+
+
+def test_options_of_a_solver_may_vary():
+    made = specs(
+        solvers={"svgd-density": {}}, vary={"solver_options": [{"kernel": "centred"}, {}]}, seeds=1
+    )
+    assert [one.solver_options for one in made] == [{"kernel": "centred"}, {"kernel": "linear"}]
 
 
 def test_packed_blocks_are_aligned():

@@ -152,7 +152,7 @@ def test_time_is_shared_out():
 
 
 def test_every_run_tells_its_progress():
-    specs = variants((0, 1.0), (1, 1.0), iterations=6, record_every=2)
+    specs = variants((0, 1.0), (1, 1.0), iterations=6, record_every=2, snapshots=0)
     told = [[], []]
     progress = [
         lambda iteration, recorder, seconds, mine=mine: mine.append(iteration) for mine in told

@@ -148,7 +148,7 @@ def test_what_is_wrong_with_a_trace_is_one_sentence(path, change, sentence):
 
 
 def test_descriptions_name_what_matters(trace):
-    assert "sr-vn on test: completed (30 iterations done)" in summarise(trace)
+    assert "sr-vn on test: completed (30 iterations done; gradient norm" in summarise(trace)
     text = describe(trace)
     for name in trace.scalars:
         assert name in text

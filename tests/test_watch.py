@@ -10,9 +10,10 @@ from gvibench.checkpoints import checkpoint_path, kept_objectives
 from gvibench.cli import main
 from gvibench.expansion import expand
 from gvibench.loop import execute
-from gvibench.optimum import find_optimum, write_optimum
+from gvibench.optimum import NoOptimumError, find_optimum, unknown_optimum, write_optimum
 from gvibench.study import load_config
 from gvibench.traces import write_trace
+from gvibench.upkeep import bad_files
 from gvibench.watch import Watcher, chart
 from test_run import prepared
 
@@ -61,9 +62,14 @@ def test_one_frame_by_the_command(plan, capsys):
     assert len(lines) == 3 + 5
     assert set("".join(lines[3:])) <= {" ", *map(chr, range(0x2800, 0x2900))}
 
-    write_optimum(
-        first.optimum.path, find_optimum(first.optimum.spec, prepared(data=first.specs[0].data))
-    )
+    data = prepared(data=first.specs[0].data)
+    unknown = unknown_optimum(first.optimum.spec, data, NoOptimumError("no optimum found"))
+    write_optimum(first.optimum.path, unknown)
+    main(["watch", "--once"])
+    assert "  objective " in capsys.readouterr().out
+    assert bad_files(plan) == {}
+
+    write_optimum(first.optimum.path, find_optimum(first.optimum.spec, data))
     main(["watch", "--once"])
     assert "  gap " in capsys.readouterr().out
     for job in (first, second):

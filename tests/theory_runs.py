@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from gvibench.aggregate import aggregate
-from gvibench.analysis import open_aggregate
+from gvibench.analysis.configurations import open_aggregate
 from gvibench.datasets.prepared import Prepared
 from gvibench.loop import execute, run_code_hash
 from gvibench.optimum import find_optimum, write_optimum
@@ -61,6 +61,7 @@ def _entry(folder, k, data, spec):
         "solver": spec.solver,
         "seed": spec.seed,
         "choice": None,
+        "beta_choice": None,
         "opened": [],
         "optimum": str(optimum),
         "exact_optimum": None,

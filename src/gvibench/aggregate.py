@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numcodecs import Zstd
 
+from gvibench.choices import Choice, read_beta_note, read_choice
 from gvibench.errors import UserError
 from gvibench.files import atomic_path
 from gvibench.optimum import Optimum, read_optimum
@@ -23,7 +24,6 @@ from gvibench.parallel import task_runner
 from gvibench.provenance import versions
 from gvibench.spec import hash_values
 from gvibench.traces import SCALARS, check_attributes, trace_from_group
-from gvibench.tuning import Choice, read_choice
 from gvibench.zarrzip import Group, StoredGroup, chunked_array, member, open_zip
 
 __all__ = ["KIND", "aggregate", "check", "read_manifest", "spec_coordinates"]
@@ -51,11 +51,11 @@ LABELS = ("dataset", "solver", "status", "reason", "spec_hash", "code_hash", "de
 ENTRY_KEYS = frozenset(
     {
         *("path", "group", "dataset", "solver", "seed", "spec_hash", "code_hash", "opened"),
-        *("choice", "optimum", "exact_optimum"),
+        *("choice", "beta_choice", "optimum", "exact_optimum"),
     }
 )
 
-OPTIONAL_TEXTS = ("group", "choice", "optimum", "exact_optimum")
+OPTIONAL_PATHS = ("choice", "beta_choice", "optimum", "exact_optimum")
 
 Entry = dict[str, Any]
 """One run in the manifest."""
@@ -98,7 +98,7 @@ def _is_entry(found: Any) -> bool:
         isinstance(found, dict)
         and set(found) >= ENTRY_KEYS
         and all(isinstance(found[name], str) for name in ("path", "dataset", "solver"))
-        and all(isinstance(found[name], str | None) for name in OPTIONAL_TEXTS)
+        and all(isinstance(found[name], str | None) for name in ("group", *OPTIONAL_PATHS))
         and isinstance(found["opened"], list)
     )
 
@@ -129,7 +129,7 @@ def aggregate(
 
 def _located(entry: Entry, root: Path) -> Entry:
     """Return an entry whose paths hold in any working directory: tasks may run elsewhere."""
-    paths = {name: entry[name] for name in ("path", "choice", "optimum")}
+    paths = {name: entry[name] for name in ("path", *OPTIONAL_PATHS)}
     return {**entry, **{name: path and str(root / path) for name, path in paths.items()}}
 
 
@@ -243,11 +243,12 @@ def _write(
         }
     )
     root.put("iteration", axis, ["iteration"], long_name="iteration", units="1")
+    optima = _Optima()
     columns = _run_coordinates(entries, rows)
+    columns["optimum_note"] = [optima.note(entry) for entry in entries]
     for name, values in columns.items():
         _put_column(root, name, values)
     root.attrs["coordinates"] = " ".join(columns)  # which xarray makes coordinates of
-    optima = _Optima()
     for name, optimal in _references(entries, optima).items():
         root.put(f"optimum_{name}", optimal, ["run"], long_name=f"{name} at the optimum")
     smoothness = optima.values(entries, "optimum", "smoothness")
@@ -300,37 +301,48 @@ def _run_coordinates(entries: list[Entry], rows: list[Row]) -> dict[str, list[An
 
 
 def _tuning_costs(entries: list[Entry]) -> dict[str, list[Any]]:
-    """Return what the tuning stage spent on the choice behind each run; nothing is zero."""
-    none = Choice(0.0, 0.0, 0.0, 0, 0, 0, 0.0)
+    """Return what the tuning stage spent on the choice behind each run, and what to note of it.
+
+    Where nothing was tuned, the numbers are zero and the note is empty.
+    """
+    none = Choice(0.0, 0.0, None, 0, 0, 0, 0.0)
     found: dict[str | None, Choice] = {None: none}
+    beta_notes: dict[str | None, str] = {None: ""}
     for entry in entries:
-        path = entry["choice"]
+        path, beta_path = entry["choice"], entry["beta_choice"]
         if path not in found:
             found[path] = read_choice(Path(path))
+        if beta_path not in beta_notes:
+            beta_notes[beta_path] = read_beta_note(Path(beta_path))
     choices = [found[entry["choice"]] for entry in entries]
+    notes = [
+        (choice.note, beta_notes[entry["beta_choice"]])
+        for choice, entry in zip(choices, entries, strict=True)
+    ]
     return {
         "tuned": [entry["choice"] is not None for entry in entries],
         "tuning_trials": [choice.trials for choice in choices],
         "tuning_iterations": [choice.iterations for choice in choices],
         "tuning_seconds": [choice.seconds for choice in choices],
+        "tuning_note": ["; ".join(filter(None, pair)) for pair in notes],
     }
 
 
 def spec_coordinates(specs: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """Return the fields that a figure may need, and every other field that varies."""
-    flat = [
-        {**{f"data_{k}": v for k, v in spec["data"].items()}, **spec, "solver_id": spec["solver"]}
-        for spec in specs
-    ]
-    always = {"step", "init_scale", "beta", "gamma", "expectation", "model", "solver_id"}
-    skip = {"data", "solver", "seed", "data_dataset"}
-    fields = [
-        name
-        for name in flat[0]
-        if name not in skip
-        and (name in always or len({json.dumps(spec[name]) for spec in flat}) > 1)
-    ]
-    return {name: [spec[name] for spec in flat] for name in fields}
+    """Return the fields that a figure may need, and every other field that varies as `spec_...`.
+
+    The prefix keeps settings apart from what was measured: `seconds` is both.
+    """
+    always = ("step", "init_scale", "beta", "gamma", "expectation", "model")
+    columns = {name: [spec[name] for spec in specs] for name in always}
+    columns["solver_id"] = [spec["solver"] for spec in specs]
+    flat = [{**{f"data_{k}": v for k, v in spec["data"].items()}, **spec} for spec in specs]
+    elsewhere = {*always, "data", "solver", "seed", "data_dataset"}
+    for name in flat[0]:
+        values = [spec[name] for spec in flat]
+        if name not in elsewhere and len(set(map(json.dumps, values))) > 1:
+            columns[f"spec_{name}"] = values
+    return columns
 
 
 class _Optima:
@@ -346,6 +358,11 @@ class _Optima:
         if path not in self._read:
             self._read[path] = read_optimum(path)
         return self._read[path]
+
+    def note(self, entry: Entry) -> str:
+        """Return why a run has no optimum although one was looked for, or nothing."""
+        found = [self.of(entry, which) for which in ("optimum", "exact_optimum")]
+        return "; ".join(dict.fromkeys(one.error for one in found if one is not None and one.error))
 
     def values(self, entries: list[Entry], which: str, name: str) -> np.ndarray:
         """Return one attribute of the optimum of every run; NaN where the study has none."""

@@ -17,7 +17,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from gvibench.analysis import KIND, open_aggregate
+from gvibench.analysis.configurations import KIND, open_aggregate
 from gvibench.datasets import prepared_path
 from gvibench.datasets.prepared import read_prepared
 from gvibench.defaults import completed_spec

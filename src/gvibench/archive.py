@@ -19,7 +19,7 @@ import xarray as xr
 
 import gvibench
 from gvibench.aggregate import read_manifest
-from gvibench.analysis import open_aggregate
+from gvibench.analysis.configurations import open_aggregate
 from gvibench.errors import UserError
 from gvibench.files import atomic_path
 from gvibench.finished import AGGREGATE

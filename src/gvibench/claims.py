@@ -14,7 +14,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from gvibench.analysis import ROUNDING, Configuration, configurations
+from gvibench.analysis.configurations import Configuration, configurations
+from gvibench.analysis.gaps import ROUNDING
 from gvibench.theory import (
     Bound,
     Constants,
@@ -294,6 +295,8 @@ class _Run:
             return "gamma is not 1"
         if spec["expectation"] != "exact":
             return "expectations are not exact"
+        if spec["step_decay"] != 0:
+            return "the step decays"
         if "smoothness" not in self._dataset or not math.isfinite(self.value("smoothness")):
             return "the study has no optimum"
         if not math.isfinite(self.value("optimum_objective")):

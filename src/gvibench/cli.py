@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, get_args
 
 from gvibench import __version__, commands
 from gvibench.errors import Interrupted, UserError
@@ -107,6 +107,11 @@ def _add_runs(added: "Subparsers", explained: bool) -> None:
     prepare.add_argument("--spec", metavar="JSON", help="the data as JSON, instead of flags")
     _add_out(prepare, "file to write (*.zarr.zip)")
     add_data_flags(prepare, explained=explained)
+    prepare.add_argument(
+        "--model",
+        choices=get_args(ProblemSpec.model_fields["model"].annotation),
+        help="model that the rows are for: 'linear' keeps real targets (default: logistic)",
+    )
 
     show = added.add_parser("show", help="describe a file of gvibench: a trace, an optimum, ...")
     show.set_defaults(command=commands.show)

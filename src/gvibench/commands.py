@@ -84,6 +84,7 @@ def optimum(options: Options) -> None:
 def prepare(options: Options) -> None:
     """Write a prepared data file."""
     from gvibench.datasets import prepare as prepare_data
+    from gvibench.datasets.catalogue import complete
     from gvibench.flags import data_values, refuse_flags_beside_spec
     from gvibench.kinds import PREPARED, check_output
     from gvibench.spec import DataSpec, parse
@@ -94,7 +95,7 @@ def prepare(options: Options) -> None:
     else:
         spec = parse(DataSpec, data_values(options), "data", from_text=True)
     check_output(options.out, PREPARED, force=options.force)
-    prepare_data(spec, options.out)
+    prepare_data(complete(spec, options.model), options.out)
 
 
 def show(options: Options) -> None:
@@ -106,6 +107,7 @@ def show(options: Options) -> None:
 
 def plan(options: Options) -> None:
     """Print what a study will cost and what of it is still to do."""
+    from gvibench.backend.cuda_backend import why_unavailable
     from gvibench.progress import duration
     from gvibench.upkeep import estimate_cost, require_own_files
 
@@ -123,6 +125,8 @@ def plan(options: Options) -> None:
         )
     else:
         print("still to do: nothing, unless code or config changed ('snakemake --dry-run' tells)")
+    if planned.needs_cuda and (reason := why_unavailable()):
+        print(f"runs with device 'cuda' cannot run on this machine: {reason}")
 
 
 def status(options: Options) -> None:

@@ -41,7 +41,6 @@ DEFAULT_STUDY: dict[str, Any] = {
         "steps": {"start": 0.0001, "stop": 1.0, "count": 5},
         "init_scales": [0.1, 1.0],
         "rounds": 2,
-        "iterations": 100,
         "seeds": [1000, 1001, 1002],
     },
 }
@@ -49,7 +48,7 @@ DEFAULT_STUDY: dict[str, Any] = {
 HEADER = """\
 # yaml-language-server: $schema=schema.json
 #
-# The default study: bundled data, no download, about two minutes on two cores.
+# The default study: bundled data, no download, about four minutes on two cores.
 #
 # Write your own beside it and run it with
 #

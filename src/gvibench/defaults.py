@@ -24,7 +24,7 @@ def completed_spec(
     `where` names the source of the values in messages; with `from_text` they may be words of a
     command line.
     """
-    spec = complete(parse(DataSpec, data, "data", from_text=from_text))
+    spec = complete(parse(DataSpec, data, "data", from_text=from_text), values.get("model"))
     values = {"data": spec, "beta": find(spec).beta, **values}
     if "solver" in kind.model_fields:
         step = PAPER_STEPS.get(spec.dataset, {}).get(str(values.get("solver")))

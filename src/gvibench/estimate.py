@@ -2,11 +2,12 @@
 
 import math
 
-from gvibench.datasets.catalogue import find
+from gvibench.datasets.inspection import shape_of
 from gvibench.jobs import RunJob, TuningJob
 from gvibench.running import is_reduced
 from gvibench.solvers import configure, solver_class
 from gvibench.spec import DataSpec, ProblemSpec, RunSpec
+from gvibench.tuning_grid import EXTENSIONS
 
 __all__ = [
     "data_memory_mb",
@@ -41,9 +42,9 @@ SHORT_SECONDS = 30.0
 
 def sizes(data: DataSpec) -> tuple[int, int]:
     """Return rows and columns, test rows included."""
-    entry = find(data)
-    n = int(data.options.get("n", 0)) or entry.n or UNKNOWN[0]
-    d = int(data.options.get("d", 0)) or entry.d or UNKNOWN[1]
+    rows, test_rows, columns = shape_of(data)
+    n = UNKNOWN[0] if rows is None else rows + (test_rows or 0)
+    d = UNKNOWN[1] if columns is None else columns
     if isinstance(data.train_size, int) and isinstance(data.test_size, int):
         n = min(n, data.train_size + data.test_size)
     return n, d + int(data.intercept)
@@ -102,11 +103,16 @@ def runtime_minutes(job: RunJob) -> int:
 
 
 def tuning_trials(job: TuningJob) -> int:
-    """Return how many runs a round of tuning makes."""
-    grid: int = job.settings["steps"]["count"] * len(job.settings["init_scales"])
-    return grid * len(job.settings["seeds"])
+    """Return how many runs a round of tuning makes, extensions of its grid apart."""
+    return _trials(job, 0)
+
+
+def _trials(job: TuningJob, extensions: int) -> int:
+    sides = (job.settings["steps"]["count"], len(job.settings["init_scales"]))
+    # A side of one value is fixed.
+    return len(job.settings["seeds"]) * math.prod(n + extensions * (n > 1) for n in sides)
 
 
 def tuning_minutes(job: TuningJob) -> int:
-    """Return a generous limit for one round of tuning."""
-    return 5 + math.ceil(5 * tuning_trials(job) * run_seconds(job.spec) / 60)
+    """Return a generous limit for one round of tuning, extensions of its grid included."""
+    return 5 + math.ceil(5 * _trials(job, EXTENSIONS) * run_seconds(job.spec) / 60)

@@ -1,43 +1,29 @@
 """From a config to jobs: data sets × solvers × steps × scales × seeds, with labels for paths.
 
-Paths carry short readable labels. Numbers in them are printed as Python prints them, so that one
-number has one name.
+Paths carry short readable labels, see `gvibench.variants`.
 """
 
-import contextlib
 import itertools
 import json
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any
 
-from gvibench import solvers
-from gvibench.datasets.catalogue import complete, find
 from gvibench.errors import UserError
-from gvibench.estimate import sizes
 from gvibench.jobs import BetaJob, DataJob, OptimumJob, Plan, RunJob, TuningJob, template
-from gvibench.models import refuse_targets
-from gvibench.presets import PAPER_STEPS
-from gvibench.running import is_reduced
-from gvibench.spec import DataSpec, ProblemSpec, RunSpec, canonical_json, hash_text, parse, suggest
-from gvibench.study import (
-    MOST_RUNS,
-    Config,
-    DatasetSettings,
-    LogGrid,
-    Settings,
-    SolverSettings,
-    Study,
-)
+from gvibench.requirements import Planned, refuse_impossible_outputs
+from gvibench.spec import ProblemSpec, RunSpec, canonical_json, hash_text, suggest
+from gvibench.study import MOST_RUNS, Config, Study
+from gvibench.variants import Variant, refuse_equal_titles, refuse_idle_variation, variants
 
 __all__ = ["expand"]
 
-TUNED = "tuned"
-LONGEST_LABEL = 200
-"""Of a folder's name; file systems end at 255 bytes."""
-PLACEHOLDER = 1.0
-"""Stands for a number that the tuning stage will choose; in a job's text it is null."""
+
+LONGEST_NAME = 255
+"""Bytes that file systems allow for the name of a file or folder."""
+LONGEST_ADDITION = len("..checkpoint..12345678.part")
+"""What the name of an unfinished file has beside that of the finished one."""
+PERIODIC = re.compile(r"(.+?)\1{19,}$")
 
 
 def expand(config: Config) -> Plan:
@@ -53,7 +39,26 @@ def expand(config: Config) -> Plan:
             runs += len(job.specs)
             if runs > MOST_RUNS:
                 raise UserError(f"studies.{name}: more than {MOST_RUNS} runs: vary less at a time")
+    _refuse_names(plan)
     return plan
+
+
+def _refuse_names(plan: Plan) -> None:
+    """Refuse names that a file system or Snakemake could not take."""
+    parts = {part for job in plan.runs.values() for part in PurePosixPath(job.path).parts}
+    parts |= {PurePosixPath(path).name for path in (*plan.data, *plan.optima, *plan.betas)}
+    for part in sorted(parts):
+        length = len(part.encode()) + (LONGEST_ADDITION if part.endswith(".zip") else 0)
+        if length > LONGEST_NAME:
+            raise UserError(
+                f"the name '{part[:40]}…' has {length} bytes, file systems allow {LONGEST_NAME}: "
+                "give what you vary its own entries under 'datasets' or 'solvers'"
+            )
+        if part.count(part[-1]) >= 20 and (found := PERIODIC.search(part)):
+            raise UserError(
+                f"the name '{part[:40]}…' ends with '{found[1][:10]}' 20 times, which Snakemake "
+                "takes for a mistake: choose another name"
+            )
 
 
 def _leave_out(config: Config) -> Config:
@@ -73,6 +78,7 @@ def _leave_out(config: Config) -> Config:
 
 def _expand_study(plan: Plan, name: str, study: Study) -> Iterator[RunJob]:
     seeds = list(range(study.seeds)) if isinstance(study.seeds, int) else study.seeds
+    every: list[Planned] = []
     for dataset, of_dataset in study.datasets.items():
         for unknown in set(of_dataset.solvers) - set(study.solvers):
             raise UserError(
@@ -80,9 +86,11 @@ def _expand_study(plan: Plan, name: str, study: Study) -> Iterator[RunJob]:
                 f"study{suggest(unknown, study.solvers)}"
             )
         expectations = set()
-        for solver, of_solver in study.solvers.items():
+        for solver in study.solvers:
             where = f"studies.{name}, {solver} on {dataset}"
-            for variant in _variants(study, of_dataset, dataset, of_solver, solver, where):
+            for variant in variants(study, dataset, solver, where):
+                has_optimum = _has_optimum(study, variant.spec)
+                every.append(Planned(dataset, solver, variant.spec, has_optimum))
                 expectations.add(_recorded_with(variant.spec))
                 yield from _jobs_of_variant(
                     plan, name, study, dataset, solver, variant, seeds, where
@@ -92,6 +100,9 @@ def _expand_study(plan: Plan, name: str, study: Study) -> Iterator[RunJob]:
                 f"studies.{name}: on '{dataset}' runs with different expectations are compared: "
                 "add 'record: [objective_exact]' to the study, so that all are measured alike"
             )
+        refuse_equal_titles(study, dataset, f"studies.{name}")
+    refuse_idle_variation(study, [one.spec for one in every], f"studies.{name}")
+    refuse_impossible_outputs(study.figures, study.tables, every, f"studies.{name}")
 
 
 def _recorded_with(spec: RunSpec) -> str:
@@ -100,154 +111,13 @@ def _recorded_with(spec: RunSpec) -> str:
     return "exact" if exact else spec.expectation
 
 
-@dataclass(frozen=True)
-class _Variant:
-    """A run but for its seed."""
-
-    label: str
-    spec: RunSpec
-    tuned: bool
-    beta_tuned: bool
-
-
-def _variants(
-    study: Study,
-    of_dataset: DatasetSettings,
-    dataset: str,
-    of_solver: SolverSettings,
-    solver: str,
-    where: str,
-) -> Iterator[_Variant]:
-    nearest = of_dataset.solvers.get(solver, SolverSettings())
-    solver_id = nearest.solver or of_solver.solver or solver
-    options = {**of_solver.options, **nearest.options}
-    data = _data_spec(of_dataset, dataset, where)
-    fixed = _merge([study, of_dataset, of_solver, nearest])
-    steps = fixed.pop("step", None)
-    scales = fixed.pop("init_scale", 1.0)
-    beta = fixed.pop("beta", find(data).beta)
-    fixed["beta"] = PLACEHOLDER if beta == TUNED else beta
-    with _located(where):
-        fixed["solver_options"] = solvers.configure(solver_id, options).model_dump()
-    tuned = steps == TUNED
-    pairs = (
-        [(PLACEHOLDER, PLACEHOLDER)]
-        if tuned
-        else itertools.product(
-            _steps(steps, data, solver_id, where), scales if isinstance(scales, list) else [scales]
-        )
-    )
-    for (step, scale), changes in itertools.product(pairs, _changes(study, where)):
-        values = {**fixed, "solver": solver_id, "step": step, "init_scale": scale}
-        values["data"] = data
-        beta_tuned = beta == TUNED and "beta" not in changes
-        with _located(where):
-            for key, value in changes.items():
-                _set(values, key, value)
-        spec = parse(RunSpec, values, where)
-        with _located(where):
-            _refuse_impossible(spec, beta_tuned)
-        label = TUNED if tuned else f"step-{_label(step)}_scale-{_label(scale)}"
-        label = "_".join([label, *(f"{key}-{_label(v)}" for key, v in changes.items())])
-        if len(label) > LONGEST_LABEL:
-            raise UserError(
-                f"{where}: vary: the values make a folder name of {len(label)} characters, at "
-                f"most {LONGEST_LABEL} fit: give each its own entry under 'datasets' or 'solvers'"
-            )
-        yield _Variant(label, spec, tuned, beta_tuned)
-
-
-@contextlib.contextmanager
-def _located(where: str) -> Iterator[None]:
-    """Say of every mistake found within at which place of the config it is."""
-    try:
-        yield
-    except UserError as error:
-        raise UserError(f"{where}: {error}") from error
-
-
-def _refuse_impossible(spec: RunSpec, beta_tuned: bool) -> None:
-    """Refuse now what a job would refuse later: settings that are right but do not go together."""
-    solver = solvers.configure(spec.solver, spec.solver_options)
-    is_reduced(spec, solver, *sizes(spec.data))
-    refuse_targets(spec, real=spec.data.options.get("target") == "regression")
-    if beta_tuned and spec.model == "non-convex":
-        raise UserError(
-            "beta 'tuned' judges every beta at its optimum, and model 'non-convex' has no single "
-            "one: give beta a number"
-        )
-
-
-def _merge(layers: list[Settings]) -> dict[str, Any]:
-    """Return the run settings of all layers, the later ones over the earlier."""
-    merged: dict[str, Any] = {}
-    for layer in layers:
-        for field in Settings.model_fields:
-            value = getattr(layer, field)
-            if value is not None:
-                merged[field] = value
-    return merged
-
-
-def _data_spec(settings: DatasetSettings, name: str, where: str) -> DataSpec:
-    given = {
-        field: getattr(settings, field)
-        for field in DataSpec.model_fields
-        if field != "dataset" and getattr(settings, field) not in (None, {})
-    }
-    with _located(where):
-        return complete({"dataset": settings.dataset or name, **given})
-
-
-def _steps(steps: Any, data: DataSpec, solver: str, where: str) -> list[float]:
-    if steps is None:
-        raise UserError(
-            f"{where}: 'step' is missing: give a number, a list, a grid, paper or tuned"
-        )
-    if steps == "paper":
-        known = PAPER_STEPS.get(data.dataset, {})
-        if solver not in known:
-            raise UserError(
-                f"{where}: the paper has no step for '{solver}' on '{data.dataset}': "
-                "give a number or use step 'tuned'"
-            )
-        return [known[solver]]
-    if isinstance(steps, LogGrid):
-        return steps.values()
-    return steps if isinstance(steps, list) else [steps]
-
-
-def _changes(study: Study, where: str) -> Iterator[dict[str, Any]]:
-    for key in study.vary:
-        known = [*RunSpec.model_fields, *(f"data.{field}" for field in DataSpec.model_fields)]
-        if key not in known:
-            raise UserError(f"{where}: vary: unknown field '{key}'{suggest(key, known)}")
-        if key in {"data", "solver", "seed", "step", "init_scale"}:
-            raise UserError(f"{where}: vary: '{key}' has a place of its own in the study")
-    for values in itertools.product(*study.vary.values()):
-        yield dict(zip(study.vary, values, strict=True))
-
-
-def _set(values: dict[str, Any], key: str, value: Any) -> None:
-    if key.startswith("data."):
-        chosen = values["data"].model_dump(exclude_none=True)
-        values["data"] = complete({**chosen, key.removeprefix("data."): value})
-    else:
-        values[key] = value
-
-
-def _label(value: Any) -> str:
-    text = repr(value) if isinstance(value, float) else str(value)
-    return "".join(c if c.isalnum() or c in ".+-" else "-" for c in text)
-
-
 def _jobs_of_variant(
     plan: Plan,
     study_name: str,
     study: Study,
     dataset: str,
     solver: str,
-    variant: _Variant,
+    variant: Variant,
     seeds: list[int],
     where: str,
 ) -> Iterator[RunJob]:
@@ -303,6 +173,11 @@ def _beta(
     return plan.betas.setdefault(path, BetaJob(path, data, problem, betas))
 
 
+def _has_optimum(study: Study, problem: ProblemSpec) -> bool:
+    # The non-convex model has no one optimum, and without a prior there may be none.
+    return study.gap == "optimum" and problem.model != "non-convex" and problem.beta > 0
+
+
 def _optimum(
     plan: Plan,
     study: Study,
@@ -311,8 +186,7 @@ def _optimum(
     problem: ProblemSpec,
     beta: BetaJob | None,
 ) -> OptimumJob | None:
-    # The non-convex model has no one optimum, and without a prior there may be none.
-    if study.gap != "optimum" or problem.model == "non-convex" or problem.beta == 0:
+    if not _has_optimum(study, problem):
         return None
     key = problem.spec_hash if beta is None else hash_text(beta.path + problem.spec_hash)
     path = f"{plan.config.results}/optima/{dataset}-{key[:8]}.zarr.zip"

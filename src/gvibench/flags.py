@@ -190,7 +190,7 @@ def spec_of(options: argparse.Namespace, kind: type[Problem]) -> Problem:
     if options.spec is not None:
         refuse_flags_beside_spec(options)
         spec = parse(kind, options.spec, "--spec")
-        return spec.model_copy(update={"data": complete(spec.data)})
+        return spec.model_copy(update={"data": complete(spec.data, spec.model)})
     given = vars(options)
     fields = [name for name in kind.model_fields if name != "data"]  # --data names a file
     values = {name: given[name] for name in fields if given.get(name) is not None}

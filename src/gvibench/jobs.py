@@ -7,6 +7,7 @@ tracked is what is used. `gvibench.expansion` makes the jobs from a config.
 
 import functools
 import json
+import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -42,7 +43,8 @@ class DataJob:
     @property
     def own_files(self) -> list[str]:
         """The user's own files among the raw data."""
-        return [path for path in (self.spec.path, self.spec.test_path) if path is not None]
+        paths = (self.spec.path, self.spec.test_path)
+        return [posixpath.normpath(posixpath.expanduser(path)) for path in paths if path]
 
     @functools.cached_property
     def text(self) -> str:
@@ -108,7 +110,7 @@ class TuningJob:
         """The defining text."""
         opened = {"step", "init_scale"} | ({"beta"} if self.beta else set())
         spec = template(self.spec, opened)
-        code = _tuning_code_hash(self.spec)
+        code = hash_text(run_code_hash(self.spec) + code_hash(["gvibench.tuning"]))
         return _text(code_hash=code, spec=spec, tuning=dict(self.settings))
 
 
@@ -147,7 +149,7 @@ class RunJob:
     def text(self) -> str:
         """The defining text."""
         return _text(
-            code_hash=_run_code_hash(self.specs[0]),
+            code_hash=run_code_hash(self.specs[0]),
             exclusive=self.exclusive,
             packed=self.packed,
             specs=[template(spec, self.opened) for spec in self.specs],
@@ -160,8 +162,9 @@ class RunJob:
             "dataset": self.dataset,
             "solver": self.solver,
             "choice": self.tuning.choice if self.tuning else None,
+            "beta_choice": self.beta.path if self.beta else None,
             "opened": sorted(self.opened),
-            "code_hash": _run_code_hash(self.specs[0]),
+            "code_hash": run_code_hash(self.specs[0]),
             "optimum": self.optimum.path if self.optimum else None,
             "exact_optimum": self.exact_optimum.path if self.exact_optimum else None,
         }
@@ -189,13 +192,23 @@ class Plan:
     """By folder."""
     betas: dict[str, BetaJob]
 
+    @property
+    def needs_cuda(self) -> bool:
+        """Whether a run asks for a CUDA device, which the machine of the plan may lack."""
+        return any(job.specs[0].device == "cuda" for job in self.runs.values())
+
     def of_study(self, study: str) -> list[RunJob]:
         """Return the run jobs of one study."""
         return [job for job in self.runs.values() if job.study == study]
 
     def aggregate_text(self, study: str) -> str:
-        """Return the text that defines a study's aggregation, its inputs apart."""
-        return _text(code_hash=code_hash(["gvibench.aggregate"]), study=study)
+        """Return the text that defines a study's aggregation, its inputs apart.
+
+        The manifest is too long for a command line: its hash stands for it. The job expands the
+        study's config once more, and the hash tells whether that gave the same runs.
+        """
+        code = code_hash(["gvibench.aggregate"])
+        return _text(code_hash=code, study=study, manifest=hash_text(self.manifest(study)))
 
     def table_text(self, study: str, name: str) -> str:
         """Return the text that defines a table."""
@@ -238,14 +251,14 @@ class Plan:
         lines = ",\n".join(json.dumps(run, sort_keys=True) for run in runs)
         return f'{json.dumps(head)[:-1]}, "runs": [\n{lines}\n]}}\n'
 
-    def config_of(self, study: str) -> str:
-        """Return the text of a config with this study alone, to be kept with its results."""
-        import yaml
-
+    def settings_of(self, study: str) -> dict[str, Any]:
+        """Return the config with this study alone as plain data, to be kept with its results."""
         alone = self.config.model_copy(update={"studies": {study: self.config.studies[study]}})
-        values = alone.model_dump(mode="json", exclude_unset=True, exclude={"without"})
-        text: str = yaml.safe_dump(values, sort_keys=False)
-        return text
+        return alone.model_dump(mode="json", exclude_unset=True, exclude={"without"})
+
+    def config_text(self, study: str) -> str:
+        """Return the text that defines the record of a study's config."""
+        return _text(config=self.settings_of(study))
 
 
 def template(spec: ProblemSpec, opened: set[str]) -> dict[str, Any]:
@@ -255,35 +268,3 @@ def template(spec: ProblemSpec, opened: set[str]) -> dict[str, Any]:
 
 def _text(**parts: Any) -> str:
     return json.dumps(parts, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-# Many runs share their code: hash it once.
-
-
-def _run_code_hash(spec: RunSpec) -> str:
-    return _cached_code_hash(*_parts_of_code(spec), tuning=False)
-
-
-def _tuning_code_hash(spec: RunSpec) -> str:
-    return _cached_code_hash(*_parts_of_code(spec), tuning=True)
-
-
-def _parts_of_code(spec: RunSpec) -> tuple[str, str, str, tuple[str, ...]]:
-    return spec.solver, spec.model, spec.expectation, spec.record
-
-
-@functools.cache
-def _cached_code_hash(
-    solver: str, model: str, expectation: str, record: tuple[str, ...], *, tuning: bool
-) -> str:
-    spec = RunSpec(
-        data=DataSpec(dataset="any"),
-        beta=1.0,
-        step=1.0,
-        solver=solver,
-        model=model,  # type: ignore[arg-type]
-        expectation=expectation,  # type: ignore[arg-type]
-        record=record,
-    )
-    run = run_code_hash(spec)
-    return hash_text(run + code_hash(["gvibench.tuning"])) if tuning else run

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from gvibench import backend as backends
 from gvibench import models, solvers
-from gvibench.backend import Backend
+from gvibench.backend import Array, Backend
 from gvibench.checkpoints import Checkpoints
 from gvibench.datasets.prepared import Prepared
 from gvibench.errors import Diverged
@@ -29,7 +29,10 @@ MAY_DIFFER = ("seed", "init_scale", "mean_scale")
 
 
 def run_code_hash(spec: RunSpec) -> str:
-    """Return the hash of the code this run uses: the loop, its solver, model and expectation."""
+    """Return the hash of the code this run uses: the loop, its solver, model and expectation.
+
+    A plan takes it once and its jobs carry it, so that plan and trace cannot disagree.
+    """
     modules = [__name__, solvers.module_of(spec.solver), *models.modules_of(spec)]
     return code_hash(modules, unused=["gvibench.backend.cuda_backend"] * (spec.device == "cpu"))
 
@@ -38,38 +41,44 @@ def execute(
     spec: RunSpec,
     data: Prepared,
     *,
+    code_hash: str | None = None,
     exclusive: bool = False,
     checkpoint: Path | None = None,
     checkpoint_every: float = CHECKPOINT_SECONDS,
     progress: Progress | None = None,
+    no_step: str = "",
 ) -> Trace:
     """Do the run that `spec` defines on prepared data and return its trace.
 
     A run that diverges is a result: its trace ends with the last iterate that has an objective and
-    says why. `exclusive` is noted in the trace; whoever starts the run knows what runs beside it.
-    With a file for a `checkpoint`, the run goes on from it if it is there and keeps its state in it
-    now and then; the caller removes it once the trace is written. `progress` is told of every
-    iterate, outside the solver's time.
+    says why. `code_hash` is that of the plan (default: `run_code_hash`). `exclusive` is noted in
+    the trace; whoever starts the run knows what runs beside it. With a file for a `checkpoint`, the
+    run resumes from it if it exists and stores its state in it at intervals; the caller removes it
+    once the trace is written. `progress` is told of every iterate, outside the solver's time.
+    `no_step` is the reason why tuning found no step: the run then fails at its initial state.
     """
     clock = _Clock()
+    code = code_hash or run_code_hash(spec)
     with _settings(spec) as backend:
         checkpoints = None
         if checkpoint is not None:
-            identity = f"{spec.spec_hash} {run_code_hash(spec)}"
+            identity = f"{spec.spec_hash} {code}"
             checkpoints = Checkpoints(checkpoint, identity, checkpoint_every)
         run = Run(spec, data, backend, checkpoints, progress)
-        run.start()
+        _start(run, no_step)
         while run.going:
             run.advance()
-        return _trace(run, data, clock, exclusive=exclusive, together=1)
+        return _trace(run, data, clock, code, exclusive=exclusive, together=1)
 
 
 def execute_together(
     specs: Sequence[RunSpec],
     data: Prepared,
     *,
+    code_hash: str | None = None,
     exclusive: bool = False,
     progress: Sequence[Progress | None] = (),
+    no_step: str = "",
 ) -> list[Trace]:
     """Do several runs on the same data and return their traces.
 
@@ -84,21 +93,39 @@ def execute_together(
     if not exclusive and len({_in_common(spec) for spec in specs}) == 1:
         with _settings(specs[0]) as backend:
             if Run(specs[0], data, backend).stacks:
+                code = code_hash or run_code_hash(specs[0])
                 runs = [Run(spec, data, backend, progress=told) for spec, told in pairs]
-                _go_together(runs)
+                _go_together(runs, no_step)
                 return [
-                    _trace(run, data, clock, exclusive=False, together=len(runs)) for run in runs
+                    _trace(run, data, clock, code, exclusive=False, together=len(runs))
+                    for run in runs
                 ]
-    return [execute(spec, data, exclusive=exclusive, progress=told) for spec, told in pairs]
+    return [
+        execute(
+            spec,
+            data,
+            code_hash=code_hash,
+            exclusive=exclusive,
+            progress=told,
+            no_step=no_step,
+        )
+        for spec, told in pairs
+    ]
 
 
 def _in_common(spec: RunSpec) -> str:
     return spec.model_dump_json(exclude=set(MAY_DIFFER))
 
 
-def _go_together(runs: Sequence[Run]) -> None:
+def _start(run: Run, no_step: str) -> None:
+    run.start()
+    if no_step and run.going:
+        run.end("failed", no_step)
+
+
+def _go_together(runs: Sequence[Run], no_step: str) -> None:
     for run in runs:
-        run.start()
+        _start(run, no_step)
     while going := [run for run in runs if run.going]:
         _advance_together(going)
 
@@ -120,13 +147,15 @@ def _advance_together(runs: Sequence[Run]) -> None:
             timer.stop()
             objectives = first.recorder.objective_of(following).tolist()
             for run, objective in zip(runs, objectives, strict=True):
-                run.recorder.check([objective])
+                run.recorder.check([objective], following.iteration)
             state = following
     except Diverged:
         failed = True
     if state is not start:
         share = timer.read() / len(runs)
-        metrics = first.model.metrics(state.mean, state.factor, state.oracle)
+        metrics: Sequence[Array | None] = [None] * len(runs)
+        if first.recorder.is_due(state.iteration):
+            metrics = list(first.model.metrics(state.mean, state.factor, state.oracle))
         for run, own_state, own_metrics in zip(runs, unstack(state), metrics, strict=True):
             run.advance(Reached(own_state, share, own_metrics))
     if failed:
@@ -155,14 +184,16 @@ class _Clock:
         return time.perf_counter() - wall, time.process_time() - cpu
 
 
-def _trace(run: Run, data: Prepared, clock: _Clock, *, exclusive: bool, together: int) -> Trace:
+def _trace(
+    run: Run, data: Prepared, clock: _Clock, code: str, *, exclusive: bool, together: int
+) -> Trace:
     """Return what is left of a run, which shared its time with others if they went together."""
     iterates = run.finish()
     wall, cpu = (seconds / together for seconds in clock.read())
     attrs = {
         "spec": run.spec.canonical(),
         "spec_hash": run.spec.spec_hash,
-        "code_hash": run_code_hash(run.spec),
+        "code_hash": code,
         "status": run.status,
         "reason": run.reason,
         "iterations_done": run.recorder.iteration[-1],

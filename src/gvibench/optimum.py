@@ -2,7 +2,8 @@
 
 Damped VN, started from the MAP estimate and its curvature, is run until the residuals of the
 fixed point, g = 0 and gamma V^{-1} = H, are down at rounding level. At gamma = 0 the covariance
-collapses and the optimum is the MAP estimate itself.
+collapses and the optimum is the MAP estimate itself. The objective of the `piecewise` bound has
+several minima at small gamma, so its optimum is followed from gamma = 1 downwards.
 """
 
 import json
@@ -19,25 +20,41 @@ from gvibench import models
 from gvibench.backend import Array, Backend
 from gvibench.datasets.prepared import Prepared
 from gvibench.errors import Diverged, UserError
-from gvibench.gaussian import CovarianceFactor, Factor, PrecisionFactor
+from gvibench.gaussian import Factor
 from gvibench.models import METRICS, Model, Oracle, Rows
 from gvibench.models.reduction import reduce_problem
+from gvibench.optimum_search import collapsed, descend, loss_at, maximise_posterior
 from gvibench.provenance import code_hash, versions
 from gvibench.spec import ProblemSpec, RunSpec
 from gvibench.zarrzip import Group, open_zip, write_zip
 
-__all__ = ["Optimum", "find_optimum", "optimum_code_hash", "read_optimum", "write_optimum"]
+__all__ = [
+    "NoOptimumError",
+    "Optimum",
+    "find_optimum",
+    "optimum_code_hash",
+    "read_optimum",
+    "unknown_optimum",
+    "write_optimum",
+]
 
 KIND = "gvibench optimum"
-MAX_ITERATIONS = 1000
-PATIENCE = 15
-"""Iterations without a better residual after which rounding level is reached."""
 ACCEPTABLE = 1e-6
-"""A gradient larger than this, relative to what cancels in it, is no optimum."""
+"""Residuals of the fixed point larger than this, relative to what cancels in them, are no optimum.
+"""
 REQUIRED = frozenset(METRICS) - {"test_nll_at_mean", "grad_norm"} | {"smoothness"}
 """What others read of an optimum."""
 NOT_FINITE = ("inf", "-inf", "nan")
-SMALLEST_STEP = 1e-8
+COOLING = 3.0
+"""Largest ratio of successive temperatures on the way to a small gamma."""
+ADVICE = {
+    "piecewise": "use more pieces, or expectation 'exact'",
+    "gauss-hermite": "use more nodes, or expectation 'exact'",
+}
+
+
+class NoOptimumError(UserError):
+    """Raised if the search for an optimum fails; the message is one sentence for a person."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +67,15 @@ class Optimum:
     attrs: dict[str, Any]
     """Spec, hashes, the metrics of a trace by name, residuals."""
 
+    @property
+    def error(self) -> str:
+        """Why the optimum is unknown, or nothing if it is known."""
+        return str(self.attrs.get("error", ""))
+
     def summary(self) -> str:
         """Return one line for a person."""
+        if self.error:
+            return self.error
         attrs = self.attrs
         return (
             f"optimum of {json.loads(attrs['spec'])['data']['dataset']}: objective "
@@ -66,8 +90,11 @@ def optimum_code_hash(spec: ProblemSpec) -> str:
     return code_hash([__name__, *models.modules_of(spec)])
 
 
-def find_optimum(spec: ProblemSpec, data: Prepared) -> Optimum:
-    """Find the optimum of a problem on prepared data, on one thread and in float64."""
+def find_optimum(spec: ProblemSpec, data: Prepared, *, code_hash: str | None = None) -> Optimum:
+    """Find the optimum of a problem on prepared data, on one thread and in float64.
+
+    `code_hash` is that of the job as planned (default: `optimum_code_hash`).
+    """
     if spec.model == "non-convex":
         raise UserError(
             "the model 'non-convex' has no single optimum: measure gaps from the best value seen"
@@ -77,48 +104,66 @@ def find_optimum(spec: ProblemSpec, data: Prepared) -> Optimum:
     backend = backends.select("cpu")  # loads the BLAS that is to be limited
     with threadpool_limits(1):
         try:
-            return _find(spec, data, backend)
+            return _find(spec, data, backend, code_hash or optimum_code_hash(spec))
         except (Diverged, np.linalg.LinAlgError) as error:
-            raise UserError(
-                f"no optimum found for '{spec.data.dataset}' with beta {spec.beta:g}: {error}; "
-                "raise beta, or scale the columns"
-            ) from error
+            raise _no_optimum(spec, str(error)) from error
 
 
-def _find(spec: ProblemSpec, data: Prepared, backend: Backend) -> Optimum:
+def unknown_optimum(
+    spec: ProblemSpec, data: Prepared, error: NoOptimumError, code_hash: str | None = None
+) -> Optimum:
+    """Return what stands for an optimum that was not found: NaN everywhere, and the reason."""
+    attrs = {
+        **_identity(spec, code_hash or optimum_code_hash(spec)),
+        **dict.fromkeys((*METRICS, "smoothness"), math.nan),
+        "error": str(error),
+    }
+    return Optimum(np.full(data.train_x.shape[1], np.nan), None, attrs)
+
+
+def _no_optimum(spec: ProblemSpec, why: str) -> NoOptimumError:
+    advice = ADVICE.get(spec.expectation, "raise beta")
+    return NoOptimumError(
+        f"no optimum found for '{spec.data.dataset}' with beta {spec.beta:g} and gamma "
+        f"{spec.gamma:g}: {why}; {advice}"
+    )
+
+
+def _identity(spec: ProblemSpec, code: str) -> dict[str, Any]:
+    return {
+        "spec": spec.canonical(),
+        "spec_hash": spec.spec_hash,
+        "code_hash": code,
+        "versions": versions(),
+    }
+
+
+def _find(spec: ProblemSpec, data: Prepared, backend: Backend, code: str) -> Optimum:
     n, d = data.train_x.shape
     train, test = Rows(data.train_x, data.train_y), Rows(data.test_x, data.test_y)
     reduction = reduce_problem(data.train_x, data.test_x, np.zeros(d)) if d > n else None
     if reduction is not None:
         train, test = train._replace(x=reduction.train_x), test._replace(x=reduction.test_x)
-    model = models.build(
-        _as_run(spec),
-        backend,
-        train,
-        test,
-        multiplicity=1 if reduction is None else reduction.multiplicity,
-    )
-    mean, oracle, iterations = _maximise_posterior(model)
-    factor: Factor = _collapsed(model)
-    if spec.gamma > 0:
-        mean, factor, oracle, more = _descend(model, mean, oracle.curvature / spec.gamma)
+    multiplicity = 1 if reduction is None else reduction.multiplicity
+
+    def model_at(gamma: float) -> Model:
+        run = _as_run(spec.model_copy(update={"gamma": gamma}))
+        return models.build(run, backend, train, test, multiplicity=multiplicity)
+
+    model = model_at(spec.gamma)
+    mean, oracle, iterations = maximise_posterior(model)
+    factor: Factor = collapsed(model)
+    for gamma in _temperatures(spec):
+        model = model_at(gamma)
+        mean, factor, oracle, more = descend(model, mean, oracle.curvature / gamma)
         iterations += more
     attrs: dict[str, Any] = {
-        "spec": spec.canonical(),
-        "spec_hash": spec.spec_hash,
-        "code_hash": optimum_code_hash(spec),
-        "versions": versions(),
+        **_identity(spec, code),
         "iterations": iterations,
         "smoothness": float(model.smoothness()),
         **_values(model, mean, factor, oracle),
     }
-    # Written so that NaN is no optimum either.
-    if not attrs["gradient_residual"] <= ACCEPTABLE * (1.0 + attrs["gradient_scale"]):
-        raise UserError(
-            f"no optimum found for '{spec.data.dataset}' with beta {spec.beta:g}: the gradient is "
-            f"still {attrs['gradient_residual']:.1e} after {iterations} iterations; "
-            "raise beta, or use expectation 'exact'"
-        )
+    _require_optimum(spec, attrs)
     keeps_factor = reduction is None and spec.gamma > 0
     return Optimum(
         mean=mean if reduction is None else reduction.lift(mean),
@@ -127,100 +172,35 @@ def _find(spec: ProblemSpec, data: Prepared, backend: Backend) -> Optimum:
     )
 
 
+def _temperatures(spec: ProblemSpec) -> list[float]:
+    """Return the values of gamma to solve for, each from the optimum of the one before."""
+    if spec.gamma == 0:
+        return []
+    if spec.expectation != "piecewise" or spec.gamma >= 1:
+        return [spec.gamma]
+    count = 1 + math.ceil(math.log(1 / spec.gamma) / math.log(COOLING))
+    return [*np.geomspace(1.0, spec.gamma, count).tolist()[:-1], spec.gamma]
+
+
+def _require_optimum(spec: ProblemSpec, attrs: dict[str, Any]) -> None:
+    gradient, curvature = attrs["gradient_residual"], attrs["curvature_residual"]
+    # Written so that NaN is no optimum either.
+    if not gradient <= ACCEPTABLE * (1.0 + attrs["gradient_scale"]):
+        why = f"the gradient is still {gradient:.1e} after {attrs['iterations']} iterations"
+        raise _no_optimum(spec, why)
+    if not curvature <= ACCEPTABLE:
+        why = (
+            f"gamma V^-1 still differs from H by {curvature:.1e} of its size after "
+            f"{attrs['iterations']} iterations"
+        )
+        raise _no_optimum(spec, why)
+
+
 def _as_run(spec: ProblemSpec) -> RunSpec:
     values = {name: getattr(spec, name) for name in ProblemSpec.model_fields}
     if spec.expectation == "stochastic":
         values["expectation"] = "exact"
     return RunSpec(**values, solver="vn", step=1.0)
-
-
-def _collapsed(model: Model) -> CovarianceFactor:
-    return CovarianceFactor(model.backend, np.zeros((model.d, model.d)))
-
-
-def _maximise_posterior(model: Model) -> tuple[Array, Oracle, int]:
-    """Minimise the loss at a point (V = 0) by damped Newton steps."""
-    point = _collapsed(model)
-    mean = np.zeros(model.d)
-    oracle = model.full_oracle(mean, point, "hessian")
-    value = _loss(model, mean, oracle)
-    for iteration in range(MAX_ITERATIONS):
-        lower = model.backend.cholesky(oracle.curvature, "H")
-        direction = PrecisionFactor(model.backend, lower).covariance_times(oracle.gradient)
-        decrement = float(oracle.gradient @ direction)
-        step = 1.0
-        while step > SMALLEST_STEP:
-            candidate = mean - step * direction
-            following = model.full_oracle(candidate, point, "hessian")
-            following_value = _loss(model, candidate, following)
-            if following_value <= value - 1e-4 * step * decrement:
-                break
-            step /= 2
-        else:
-            return mean, oracle, iteration  # no descent left: rounding level
-        mean, oracle, value = candidate, following, following_value
-        # Convergence is quadratic: the step just taken went all the way.
-        if decrement <= 1e-16 * (1.0 + abs(value)):
-            return mean, oracle, iteration + 1
-    return mean, oracle, MAX_ITERATIONS
-
-
-def _loss(model: Model, mean: Array, oracle: Oracle) -> float:
-    return float(oracle.value + 0.5 * model.beta * (mean @ mean))
-
-
-def _descend(model: Model, mean: Array, precision: Array) -> tuple[Array, Factor, Oracle, int]:
-    """Damped VN; returns the iterate with the smallest Fisher-Rao gradient norm."""
-    factor: Factor = PrecisionFactor(model.backend, model.backend.cholesky(precision, "V^-1"))
-    oracle = model.full_oracle(mean, factor, "hessian")
-    value = float(model.objectives(mean, factor, oracle.value).objective)
-    norm = float(model.fisher_norm(factor, oracle))
-    best = (norm, mean, factor, oracle)
-    waited = iteration = 0
-    step = 1.0
-    while waited < PATIENCE and iteration < MAX_ITERATIONS:
-        iteration += 1
-        moved = _try_step(model, mean, precision, oracle, step)
-        # Close to the optimum the objective moves by less than it can be computed.
-        slack = 1e-12 * (1.0 + abs(value))
-        # An approximate expectation need not fit its own derivatives: less gradient counts too.
-        if moved is None or not (moved.value <= value + slack or moved.norm < norm):
-            step /= 2
-            waited += 1 if step < SMALLEST_STEP else 0
-            continue
-        mean, precision, factor, oracle, value = moved.iterate
-        last, norm = norm, moved.norm
-        # A full step may overshoot close to the optimum, where only the gradient shows it.
-        step = min(1.0, 1.2 * step) if norm < last else 0.5 * step
-        waited = 0 if norm < best[0] else waited + 1
-        if norm < best[0]:
-            best = (norm, mean, factor, oracle)
-    return best[1], best[2], best[3], iteration
-
-
-@dataclass(frozen=True)
-class _Moved:
-    iterate: tuple[Array, Array, Factor, Oracle, float]
-    norm: float
-
-    @property
-    def value(self) -> float:
-        return self.iterate[-1]
-
-
-def _try_step(
-    model: Model, mean: Array, precision: Array, oracle: Oracle, step: float
-) -> _Moved | None:
-    precision = (1.0 - step * model.gamma) * precision + step * oracle.curvature
-    try:
-        factor = PrecisionFactor(model.backend, model.backend.cholesky(precision, "V^-1"))
-    except Diverged:
-        return None
-    mean = mean - step * factor.covariance_times(oracle.gradient)
-    oracle = model.full_oracle(mean, factor, "hessian")
-    value = float(model.objectives(mean, factor, oracle.value).objective)
-    norm = float(model.fisher_norm(factor, oracle))
-    return _Moved((mean, precision, factor, oracle, value), norm)
 
 
 def _values(model: Model, mean: Array, factor: Factor, oracle: Oracle) -> dict[str, float]:
@@ -236,7 +216,7 @@ def _values(model: Model, mean: Array, factor: Factor, oracle: Oracle) -> dict[s
         # V = 0: the objective is the MAP one; the entropy terms of the other two are infinite.
         test = model.test_metrics(mean, factor)
         curvature_residual = 0.0
-        numbers = [_loss(model, mean, oracle), np.inf, np.inf, *map(float, test), 0.0]
+        numbers = [loss_at(model, mean, oracle), np.inf, np.inf, *map(float, test), 0.0]
         values = dict(zip(METRICS, numbers, strict=True))
     scale = float(np.linalg.norm(oracle.gradient - model.beta * mean))
     return {

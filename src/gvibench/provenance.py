@@ -31,10 +31,14 @@ def code_hash(modules: Iterable[str], unused: Iterable[str] = ()) -> str:
     unused
         Modules that are imported somewhere, but not in the case at hand.
     """
+    return _hash_of(tuple(modules), frozenset(unused))
+
+
+@functools.cache  # thousands of runs share their code
+def _hash_of(modules: tuple[str, ...], skipped: frozenset[str]) -> str:
     pending = list(modules)
     packages = {name.partition(".")[0] for name in pending}
     seen: set[str] = set()
-    skipped = frozenset(unused)
     while pending:
         name = pending.pop()
         if name in seen or name in skipped:

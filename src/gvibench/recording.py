@@ -1,12 +1,14 @@
-"""What is kept of a run, and when."""
+"""Record metrics and snapshots of a run."""
 
 import contextlib
+import dataclasses
 import math
 from collections.abc import Callable
 
 import numpy as np
 
 from gvibench.backend import Array
+from gvibench.endings import Descent
 from gvibench.errors import Diverged
 from gvibench.models import METRICS, Model
 from gvibench.solvers import State
@@ -17,7 +19,8 @@ __all__ = ["Recorder"]
 LOG_POINTS = 200
 """How many iterates a logarithmic schedule records."""
 BLOW_UP = 1e6
-"""A run has diverged once its objective is this many times its first one's size above it."""
+"""A run has diverged once its objective is this many times its first one's size above it. A run
+that ends above its start without reaching that is not stopped, but has failed: see `endings`."""
 
 
 class Recorder:
@@ -36,13 +39,22 @@ class Recorder:
         self._seconds: list[float] = []
         self.last: State
         """The state recorded last."""
+        self.descent: Descent
+        """Progress of the objective."""
         self.iteration: list[int] = []
         self.snapshot: list[int] = []
         self.means: list[np.ndarray] = []
         self.factors: list[np.ndarray] = []
 
     def wants(self, iteration: int) -> bool:
-        """Whether the schedule has this iteration (the last one is recorded in any case)."""
+        """Return whether metrics or a snapshot of this iteration are asked for.
+
+        The last iteration is recorded in any case.
+        """
+        return self.is_due(iteration) or iteration in self._snapshots
+
+    def is_due(self, iteration: int) -> bool:
+        """Return whether the schedule of the metrics has this iteration."""
         if self._every == "log":
             return iteration in self._schedule
         return iteration % self._every == 0
@@ -53,24 +65,34 @@ class Recorder:
         self._keep(state)
         first = self.objective
         self._limit = first + BLOW_UP * (1.0 + abs(first))
+        rounding = float(np.finfo(self.model.backend.dtype).eps)
+        self.descent = Descent.start(first, rounding)
         self._check(first)
 
     def record(self, state: State, seconds: float, metrics: Array | None = None) -> None:
-        """Record a state, or raise `Diverged` if it has no sensible objective.
+        """Record what the schedules ask for, or raise `Diverged` if there is no finite objective.
 
         Its `metrics` are those of the model, if they are known already.
         """
+        if self.is_due(state.iteration):
+            self._record_metrics(state, seconds, metrics)
+        if state.iteration in self._snapshots:
+            self._keep(state)
+
+    def _record_metrics(self, state: State, seconds: float, metrics: Array | None = None) -> None:
         row = self._measure(state, metrics)
         self._check(float(row[0]))
         self._store(state, row, seconds)
-        if state.iteration in self._snapshots:
-            self._keep(state)
+        self.descent.update(state.iteration, float(row[0]))
 
     def finish(self, state: State, seconds: float) -> None:
         """Record the last state, whatever the schedule says, unless it has no objective."""
         if state.iteration != self.iteration[-1]:
             with contextlib.suppress(Diverged):
-                self.record(state, seconds)
+                self._record_metrics(state, seconds)
+        # The last snapshot is the last record, also where an iterate after it has no objective.
+        while self.snapshot and self.snapshot[-1] > self.last.iteration:
+            self._drop_snapshot()
         if self.snapshot and self.last.iteration != self.snapshot[-1]:
             self._keep(self.last)
 
@@ -78,17 +100,21 @@ class Recorder:
         """Return the objective of a state, on the device."""
         return self.model.objectives(state.mean, state.factor, state.oracle.value).objective
 
-    def check(self, objectives: list[Array]) -> None:
+    def check(self, objectives: list[Array], last_iteration: int) -> None:
         """Raise `Diverged` if an objective is not finite or has blown up.
 
-        Called for every state, so that the iteration of divergence does not depend on the schedule.
+        Called for the states up to `last_iteration`, each once, so that neither the iteration of
+        divergence nor the status depends on the schedule.
         """
         if len(objectives) == 1:
-            self._check(float(objectives[0]))
-            return
-        backend = self.model.backend
-        for objective in backend.to_host(backend.xp.stack(objectives)).tolist():
+            values = [float(objectives[0])]
+        else:
+            backend = self.model.backend
+            values = backend.to_host(backend.xp.stack(objectives)).tolist()
+        for iteration, objective in enumerate(values, start=last_iteration - len(values) + 1):
             self._check(objective)
+            if self.model.sampling is None:  # an estimate from a few rows can be low by chance
+                self.descent.update(iteration, objective)
 
     def _check(self, objective: float) -> None:
         if not math.isfinite(objective):
@@ -122,14 +148,17 @@ class Recorder:
             "means": np.array(self.means),
             "factors": np.array(self.factors),
             "limit": np.array(self._limit),
+            "descent": np.array(dataclasses.astuple(self.descent)),
         }
         return {name: values for name, values in found.items() if values.size}
 
     def restore(self, dumped: dict[str, np.ndarray], state: State) -> None:
         """Take up what `dump` returned, `state` being where the run goes on."""
-        # All or nothing: whoever finds a dump incomplete goes on with an untouched recorder.
-        needed = ("rows", "seconds", "iteration", "limit")
-        rows, seconds, iteration, limit = (dumped[name] for name in needed)
+        # Everything is read first, so that an incomplete checkpoint leaves the recorder unchanged.
+        needed = ("rows", "seconds", "iteration", "limit", "descent")
+        rows, seconds, iteration, limit, descent = (dumped[name] for name in needed)
+        first, rounding, best, best_iteration = descent.tolist()
+        self.descent = Descent(first, rounding, best, int(best_iteration))
         self._rows = list(rows)
         self._seconds = seconds.tolist()
         self.iteration = iteration.tolist()
@@ -161,6 +190,12 @@ class Recorder:
         self.means.append(to_host(state.mean))
         if self._keeps_factors:
             self.factors.append(to_host(state.factor.covariance_lower()))
+
+    def _drop_snapshot(self) -> None:
+        self.snapshot.pop()
+        self.means.pop()
+        if self._keeps_factors:
+            self.factors.pop()
 
 
 def _log_spaced(last: int, count: int) -> frozenset[int]:

@@ -10,6 +10,7 @@ from gvibench import models, solvers
 from gvibench.backend import Array, Backend
 from gvibench.checkpoints import Checkpoints
 from gvibench.datasets.prepared import Prepared
+from gvibench.endings import gradient_tolerance, judge
 from gvibench.errors import Diverged, UserError
 from gvibench.models import Rows
 from gvibench.models.reduction import Reduction, reduce_problem
@@ -112,8 +113,10 @@ class Run:
         self.recorder = Recorder(spec, self.model)
         self.seconds = 0.0
         self.warmup_seconds = 0.0
-        self.status = "completed"
-        self.reason = f"{spec.iterations} iterations done"
+        self.status = ""
+        """How the run ended, once it has."""
+        self.reason = ""
+        self._budget = f"{spec.iterations} iterations done"
         self._mean: Array = backend.asarray(mean)
         self._checkpoints = checkpoints
         self._progress = progress
@@ -149,7 +152,7 @@ class Run:
             try:
                 self.recorder.start(self.state)
             except Diverged as cause:
-                self._end("diverged", f"at iteration 0: {cause}")
+                self.end("diverged", f"at iteration 0: {cause}")
 
     def step_size(self, iteration: int) -> float:
         """Return the size of the step from an iterate to the next."""
@@ -169,7 +172,7 @@ class Run:
             self._arrive(*(reached or self._take(self._stretch)))
         except Diverged as cause:
             if self._stretch == 1:
-                self._end("diverged", f"at iteration {failing}: {cause}")
+                self.end("diverged", f"at iteration {failing}: {cause}")
             self._stretch = 1  # once more from the last good state, to find the first that is not
 
     def _arrive(self, state: State, elapsed: float, metrics: Array | None) -> None:
@@ -177,7 +180,7 @@ class Run:
             self.recorder.record(state, self.seconds + elapsed, metrics)
         self.state, self.seconds = state, self.seconds + elapsed
         if reason := self._reason_to_stop():
-            self._end("completed", reason)
+            self._budget, self._ended = reason, True
             return
         if self._checkpoints is not None:
             self._checkpoints.update(state, self.recorder, self.seconds)
@@ -186,7 +189,12 @@ class Run:
 
     def finish(self) -> dict[str, Any]:
         """Record the last state; return the means and factors that the trace keeps."""
-        self.recorder.finish(self.state, self.seconds)
+        recorder = self.recorder
+        recorder.finish(self.state, self.seconds)
+        if not self.status:
+            last = recorder.iteration[-1], recorder.objective, recorder.grad_norm
+            tolerance = gradient_tolerance(self.spec.gamma, self.spec.tolerance)
+            self.end(*judge(recorder.descent, *last, tolerance, self._budget))
         if not self.spec.snapshots:
             return {}
         means = np.array(self.recorder.means)
@@ -213,7 +221,7 @@ class Run:
             objectives.append(self.recorder.objective_of(state))
             if self.looks_at(state.iteration):
                 break
-        self.recorder.check(objectives)
+        self.recorder.check(objectives, state.iteration)
         return Reached(state, timer.read())
 
     def _warm_up(self) -> None:
@@ -230,8 +238,9 @@ class Run:
         if spec.seconds is not None and self.seconds >= spec.seconds:
             return f"{spec.seconds:g} s of solver time used"
         if spec.tolerance is not None and grad_norm <= spec.tolerance:
-            return f"gradient norm {grad_norm:.3g} within tolerance {spec.tolerance:g}"
+            return f"tolerance reached after {self.state.iteration} iterations"
         return ""
 
-    def _end(self, status: str, reason: str) -> None:
+    def end(self, status: str, reason: str) -> None:
+        """End the run: it takes no further step."""
         self.status, self.reason, self._ended = status, reason, True

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from gvibench.analysis import configurations, final
+from gvibench.analysis.configurations import configurations
+from gvibench.analysis.gaps import final
 
 __all__ = ["OURS", "PAPER", "Runtime", "Work", "exponent", "measure"]
 
@@ -62,7 +63,7 @@ def measure(dataset: xr.Dataset) -> list[Runtime]:
         # A step takes as long whatever its size: runs that differ in no more than that are one.
         size = rows[one.runs[0]], features[one.runs[0]]
         times = found.setdefault((one.line, one.solver_id, *size), [])
-        times += [float(seconds[run] / iterations[run]) for run in one.completed if iterations[run]]
+        times += [float(seconds[run] / iterations[run]) for run in one.usable if iterations[run]]
     measured = [
         Runtime(*key, float(np.mean(times)), min(times), max(times), len(times))
         for key, times in found.items()

@@ -56,7 +56,7 @@ def _packed(path: str) -> str:
 def _round(path: str) -> str:
     from gvibench.tuning import read_round
 
-    grid, share, traces = read_round(Path(path))
+    grid, share, _, traces = read_round(Path(path))
     spec = traces[0].spec if traces else {}
     lines = [
         f"tuning round of {spec.get('solver')} on {spec.get('data', {}).get('dataset')}",
@@ -125,14 +125,14 @@ def _prepared(path: str) -> str:
 
 
 def _aggregate(path: str) -> str:
-    from gvibench.analysis import open_aggregate
+    from gvibench.analysis.configurations import open_aggregate
 
     with open_aggregate(path) as dataset:
         return _study(dataset)
 
 
 def _archive(path: str) -> str:
-    from gvibench.analysis import open_aggregate
+    from gvibench.analysis.configurations import open_aggregate
     from gvibench.finished import opened_study
 
     with opened_study(Path(path)) as aggregate, open_aggregate(aggregate) as dataset:

@@ -13,7 +13,7 @@ import json
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -117,7 +117,8 @@ class ProblemSpec(Frozen):
 
     data: DataSpec
     model: Literal["logistic", "linear", "non-convex"] = "logistic"
-    """`non-convex` is logistic with the penalty sum m_j^2 / (1 + m_j^2) on the mean."""
+    """`non-convex` is logistic with the penalty sum m_j^2 / (1 + m_j^2) on the mean. `linear` takes
+    targets of your own files as real numbers, the others as two classes."""
     beta: NonNegative
     """Coefficient of |theta|^2 / 2 in the loss: the prior precision at gamma = 1."""
     gamma: NonNegative = 1.0
@@ -139,11 +140,30 @@ class ProblemSpec(Frozen):
             raise ValueError("the linear model needs no approximation: use expectation 'exact'")
         return self
 
+    USED_WITH: ClassVar[dict[str, tuple[str, str]]] = {
+        "sigma": ("model", "linear"),
+        "pieces": ("expectation", "piecewise"),
+        "piece_degree": ("expectation", "piecewise"),
+        "nodes": ("expectation", "gauss-hermite"),
+        "batch": ("expectation", "stochastic"),
+        "samples": ("expectation", "stochastic"),
+    }
+    """Fields that matter only with one value of another field."""
+
+    def unused_fields(self) -> set[str]:
+        """Return the fields that make no difference to this problem or run."""
+        used_with = self.USED_WITH.items()
+        return {name for name, (field, value) in used_with if getattr(self, field) != value}
+
+    def without_unused(self) -> Self:
+        """Return the same problem or run with the default of every field that it does not use."""
+        fields = type(self).model_fields
+        unused = {name: fields[name].default for name in self.unused_fields() if name in fields}
+        return self.model_copy(update=unused)
+
     def with_exact_expectations(self) -> "ProblemSpec":
         """Return the problem that this one approximates."""
-        fields = ProblemSpec.model_fields
-        unused = {name: fields[name].default for name in ("pieces", "piece_degree", "nodes")}
-        return self.model_copy(update={"expectation": "exact", **unused})
+        return self.model_copy(update={"expectation": "exact"}).without_unused()
 
     def canonical(self) -> str:
         """Return the spec as JSON: sorted keys, no spaces, every field present."""

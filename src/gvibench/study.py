@@ -7,6 +7,7 @@ Settings may stand at three places, the nearest to the run wins: the study, the 
 solver; and, nearest of all, the solver within a data set.
 """
 
+import math
 import posixpath
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -23,7 +24,6 @@ from pydantic import (
 from pydantic_core import PydanticKnownError
 
 from gvibench import figures, tables
-from gvibench.errors import UserError
 from gvibench.spec import (
     Count,
     DataSpec,
@@ -48,23 +48,28 @@ __all__ = [
     "Tuning",
     "load_config",
     "read_config",
+    "to_yaml",
 ]
 
 
 def _is_number(value: Any) -> Any:
     if isinstance(value, str):
         try:
-            float(value)
+            number = float(value)
         except ValueError:
             return value
-        raise ValueError(f"is text to YAML, which wants {_yaml_number(value)} for a number")
+        if math.isfinite(number):
+            raise ValueError(f"is text to YAML, which wants {_yaml_number(value)} for a number")
     return value
 
 
 def _yaml_number(text: str) -> str:
-    mantissa, _, exponent = text.lower().partition("e")
-    exponent = exponent if exponent[:1] in "+-" else f"+{exponent}"
-    return f"{mantissa}.0e{exponent}" if "." not in mantissa else f"{mantissa}e{exponent}"
+    """Return a number as YAML 1.1 reads it: with a point, and a sign before the exponent."""
+    mantissa, has_exponent, exponent = text.strip().lower().replace("_", "").partition("e")
+    mantissa = mantissa if "." in mantissa else f"{mantissa}.0"
+    if not has_exponent:
+        return f"{mantissa}, without quotes,"
+    return f"{mantissa}e{exponent if exponent[:1] in {'+', '-'} else f'+{exponent}'}"
 
 
 def _distinct(values: list[Any]) -> list[Any]:
@@ -177,13 +182,16 @@ class Tuning(Frozen):
     """How `step: tuned` finds a step and an initial scale, each solver on its own."""
 
     steps: LogGrid = LogGrid(start=1e-4, stop=1.0, count=5)
-    """The first grid of steps."""
+    """The first grid of steps; a grid of one value is kept."""
     init_scales: Numbers = [0.1, 1.0]
-    """The first grid of initial scales."""
+    """The first grid of initial scales; a grid of one value is kept."""
     rounds: Annotated[int, Field(ge=1, le=10)] = 2
-    """How often the grid is refined around the best point, or moved when that is at an edge."""
+    """How many grids are tried: each after the first refines the one before around its best point.
+    Within a round, the grid is extended while the best point is at an edge, up to four times there.
+    """
     iterations: Count | None = None
-    """Budget of each trial (default: that of the run)."""
+    """Budget of each trial (default: that of the run; shorter trials may choose a step that is
+    best at first and not in the end)."""
     seeds: Annotated[list[Seed], Field(min_length=1), AfterValidator(_distinct)] = [1000, 1001]
     """Seeds of the trials; none may be a seed of the study."""
     rows: Annotated[int, Field(ge=2, le=10**9)] | None = None
@@ -193,7 +201,7 @@ class Tuning(Frozen):
     """Among steps that arrive: `quick` takes the one that does so first; `safe` one that arrives
     from more initial scales, unless it takes ten times as long."""
     betas: Numbers = [0.001, 0.01, 0.1, 1.0, 10.0]
-    """What `beta: tuned` chooses from."""
+    """What `beta: tuned` chooses from; the smallest or largest as choice is noted in the report."""
 
 
 def _one_line(text: str) -> str:
@@ -277,7 +285,7 @@ def _usable_folder(path: str) -> str:
     # Snakemake takes braces for wildcards; a leading dash would look like an option.
     if not path.isprintable() or set(path) & set("{}") or path.startswith("-"):
         raise ValueError("should be a path without braces, line breaks or a leading dash")
-    usable = posixpath.normpath(path) if path else "."
+    usable = posixpath.normpath(posixpath.expanduser(path)) if path else "."
     if usable == "." or usable.startswith("//") or usable == "/":
         raise ValueError("should name a folder of its own")
     return usable
@@ -296,6 +304,8 @@ class Style(Frozen):
     """As wide as a column of a two-column paper, or as the page."""
     font_size: Annotated[Number, Field(ge=1, le=30)] = 8.0
     """In points."""
+    center: Literal["median", "mean", "geometric"] = "median"
+    """What lines show over the seeds; bands reach from the smallest to the largest value."""
 
 
 class DaskOnSlurm(Frozen):
@@ -334,7 +344,7 @@ class Config(Frozen):
     studies: Annotated[dict[StudyName, Study], Field(min_length=1)]
     """The studies, by name."""
     results: Folder = "results"
-    """Folder for everything a study makes."""
+    """Folder for everything a study makes; `~` is your home."""
     without: list[Name] = []
     """Data sets to leave out of every study; a study with none left is left out itself."""
     style: Style = Style()
@@ -351,20 +361,20 @@ def load_config(values: Mapping[str, Any], where: str = "config") -> Config:
 
 def read_config(path: Path, overrides: Mapping[str, Any] | None = None) -> Config:
     """Read and check a config file; `overrides` replace values at its top level."""
+    from gvibench.yamlfile import read_yaml
+
+    return load_config({**read_yaml(path), **(overrides or {})}, str(path))
+
+
+def to_yaml(values: Mapping[str, Any]) -> str:
+    """Return a config as text, its settings in the order of the documentation."""
     import yaml
 
-    try:
-        values = yaml.safe_load(path.read_text())
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not text in UTF-8") from error
-    # PyYAML lets through what Python says of impossible dates, endless numbers and deep nesting.
-    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-        raise UserError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(values, dict):
-        raise UserError(f"{path} holds no settings")
-    return load_config({**values, **(overrides or {})}, str(path))
+    config = load_config(values)
+    text: str = yaml.safe_dump(
+        config.model_dump(mode="json", exclude_unset=True), sort_keys=False, allow_unicode=True
+    )
+    return text
 
 
 def _names_at(place: tuple[int | str, ...]) -> Iterable[str]:

@@ -1,90 +1,59 @@
 """The tuning stage: each solver's step and initial scale, on its own, at an equal budget.
 
-A round tries a grid of steps × initial scales with every tuning seed. The next round refines the
-grid around the best point, or moves it when that point is at an edge. After a fixed number of
-rounds the best point is the choice.
+A round tries a grid of steps × initial scales with every tuning seed. As long as the best point
+lies at an edge of the grid, the round extends the grid there, up to a limit. The next round refines
+the grid around the best point. After a fixed number of rounds the best point is the choice; one
+that still lies at an edge of everything tried is noted as such.
+
+A trial that diverged or ended above its starting objective rules its point out. Points are compared
+by the mean of their final objectives over the tuning seeds.
 """
 
 import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from gvibench.choices import Choice, write_choice
 from gvibench.datasets.prepared import Prepared
+from gvibench.endings import UNUSABLE
 from gvibench.errors import UserError
 from gvibench.files import atomic_path
 from gvibench.loop import execute_together
-from gvibench.optimum import find_optimum
+from gvibench.optimum import NoOptimumError, find_optimum
 from gvibench.spec import ProblemSpec, RunSpec, parse
 from gvibench.traces import Trace, to_group, trace_from_group
+from gvibench.tuning_grid import (
+    EXTENSIONS,
+    Edge,
+    Field,
+    Grid,
+    Point,
+    around,
+    best_point,
+    continued_below,
+    first_grid,
+    rounded,
+    tie_level,
+)
 from gvibench.zarrzip import Group, open_zip, write_zip
 
 __all__ = [
-    "Choice",
     "choose",
     "choose_beta",
-    "first_grid",
     "next_grid",
-    "read_choice",
-    "read_choices",
+    "points",
+    "read_round",
     "try_grid",
 ]
 
 KIND = "gvibench tuning round"
-CHOSEN = ("step", "init_scale", "beta")
-"""The fields of a run that this stage can choose."""
-MUCH_SLOWER = 10.0
-"""How much longer than the quickest point a safer one may take.
-
-A judgement, made after seeing a quicker, fragile step of VN fail on reporting seeds of the default
-study: there it decides between VN at step 1 and at 0.1, and so who is quickest on `synthetic`.
-"""
-TIE = 1e-6
-"""Objectives this close to the best one (relative) count as reached."""
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Steps and initial scales, both ascending, of which every pair is tried."""
-
-    steps: tuple[float, ...]
-    scales: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Point:
-    """What became of one pair over all tuning seeds."""
-
-    step: float
-    init_scale: float
-    objective: float | None
-    """Mean of the final objectives; nothing if a seed diverged."""
-    effort: float
-    """Mean number of iterations until the best objective of the round was reached."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The chosen pair, and what it cost to find."""
-
-    step: float
-    init_scale: float
-    objective: float
-    trials: int
-    diverged: int
-    iterations: int
-    seconds: float
-
-
-def first_grid(settings: Mapping[str, Any]) -> Grid:
-    """Return the grid of the first round."""
-    start, stop, count = (settings["steps"][key] for key in ("start", "stop", "count"))
-    return Grid(_spaced(start, stop, count), tuple(sorted(settings["init_scales"])))
+NAMES: dict[Field, str] = {"step": "step", "init_scale": "initial scale"}
 
 
 def try_grid(
@@ -93,34 +62,72 @@ def try_grid(
     grid: Grid,
     data: Prepared,
     out: Path,
+    code_hash: str | None = None,
 ) -> None:
-    """Run every trial of a grid and write their traces into one file, a group for each."""
+    """Run every trial of a grid, extend it where the best point lies at an edge, and write them.
+
+    The file holds one group per trial. No pair is run twice.
+    """
     part, share = _part_of_rows(data, settings["rows"])
+    groups: dict[str, Trace] = {}
+    extensions: Counter[Edge] = Counter()
+
+    def run(wanted: Grid) -> None:
+        for step in wanted.steps:
+            specs = _trials(template, settings["seeds"], step, wanted.scales, share)
+            new = {name: spec for name, spec in specs.items() if name not in groups}
+            groups.update(
+                zip(
+                    new,
+                    execute_together(list(new.values()), part, code_hash=code_hash),
+                    strict=True,
+                )
+            )
+
+    def edges_left() -> list[Edge]:
+        best = best_point(points(groups.values(), share), settings["prefer"])
+        return [edge for edge in grid.edges(best) if extensions[edge] < EXTENSIONS]
+
+    run(grid)
+    while edges := edges_left():
+        extensions[edges[0]] += 1
+        grid = grid.extended(edges[0])
+        run(grid)
+    counts = Counter(edge.field for edge in extensions.elements())
     root = Group(
         {
             "kind": KIND,
             "steps": list(grid.steps),
             "scales": list(grid.scales),
             "share_of_rows": share,
+            "extensions": {field: counts[field] for field in NAMES},
         }
     )
+    for name, trace in groups.items():
+        root.groups[name] = to_group(trace)
+    write_zip(out, root)
+
+
+def _trials(
+    template: Mapping[str, Any],
+    seeds: Iterable[int],
+    step: float,
+    scales: Iterable[float],
+    share: float,
+) -> dict[str, RunSpec]:
+    """Return the runs that try a step from each scale with each seed, by name."""
     # The loss of a share of the rows is about that share of the whole one. With beta and gamma
     # multiplied by it too, and steps divided by it, every solver takes the path that it would take
     # on the whole problem with each of these rows counting for several.
     scaled = {name: share * template[name] for name in ("beta", "gamma")}
-    for i, step in enumerate(grid.steps):
-        fixed = {**template, **scaled, "step": step / share}
-        specs = {
-            f"step-{i}_scale-{j}_seed-{seed}": parse(
-                RunSpec, {**fixed, "init_scale": scale, "seed": seed}, "tuning"
-            )
-            for j, scale in enumerate(grid.scales)
-            for seed in settings["seeds"]
-        }
-        traces = execute_together(list(specs.values()), part)
-        for name, trace in zip(specs, traces, strict=True):
-            root.groups[name] = to_group(trace)
-    write_zip(out, root)
+    fixed = {**template, **scaled, "step": step / share}
+    return {
+        f"step-{step!r}_scale-{scale!r}_seed-{seed}": parse(
+            RunSpec, {**fixed, "init_scale": scale, "seed": seed}, "tuning"
+        )
+        for scale in scales
+        for seed in seeds
+    }
 
 
 def _part_of_rows(data: Prepared, rows: int | None) -> tuple[Prepared, float]:
@@ -139,6 +146,8 @@ class Round(NamedTuple):
 
     grid: Grid
     share: float
+    extensions: dict[Field, int]
+    """How often the grid was extended, by field."""
     traces: list[Trace]
 
 
@@ -150,69 +159,57 @@ def read_round(path: Path) -> Round:
         try:
             steps, scales = (tuple(map(float, root.attrs[name])) for name in ("steps", "scales"))
             share = float(root.attrs["share_of_rows"])
+            extensions = {field: int(root.attrs["extensions"][field]) for field in NAMES}
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(f"{path} lacks its grid ({error}): make the file again") from error
         traces = [trace_from_group(root.group(name), f"{path} {name}") for name in root.names()]
-        return Round(Grid(steps, scales), share, traces)
+        return Round(Grid(steps, scales), share, extensions, traces)
 
 
-def next_grid(path: Path, prefer: str) -> Grid:
-    """Return the grid that follows the round in `path`."""
-    grid, share, traces = read_round(path)
-    best = best_point(points(traces, share), prefer)
-    if best is None:  # everything diverged: smaller steps from smaller scales
-        return Grid(_around(grid.steps, grid.steps[0]), tuple(0.1 * scale for scale in grid.scales))
-    return Grid(_around(grid.steps, best.step), _around(grid.scales, best.init_scale))
-
-
-def _around(values: tuple[float, ...], best: float) -> tuple[float, ...]:
-    """Refine between the neighbours of the best value, or centre on it if it is at an edge."""
-    count = len(values)
-    if count == 1:
-        return values
-    at = values.index(best)
-    if 0 < at < count - 1:
-        return _spaced(values[at - 1], values[at + 1], count)
-    reach = (values[-1] / values[0]) ** 0.5
-    return _spaced(best / reach, best * reach, count)
-
-
-def _spaced(start: float, stop: float, count: int) -> tuple[float, ...]:
-    return tuple(_rounded(value) for value in np.geomspace(start, stop, count))
-
-
-def _rounded(value: float) -> float:
-    # Six digits are plenty for a step, and keep it readable.
-    return float(f"{value:.6g}")
+def next_grid(path: Path, settings: Mapping[str, Any]) -> Grid:
+    """Return the grid that follows the round in `path`, as large as the first one."""
+    done = read_round(path)
+    first = first_grid(settings)
+    best = best_point(points(done.traces, done.share), settings["prefer"])
+    if best is None:  # nothing worked: smaller steps from smaller scales
+        return Grid(
+            continued_below(done.grid.steps, len(first.steps)),
+            continued_below(done.grid.scales, len(first.scales)),
+        )
+    return Grid(
+        around(done.grid.steps, best.step, len(first.steps)),
+        around(done.grid.scales, best.init_scale, len(first.scales)),
+    )
 
 
 def points(traces: Iterable[Trace], share: float = 1.0) -> list[Point]:
     """Summarise trials on a share of the rows over their seeds; steps are those for all rows."""
     by_pair: dict[tuple[float, float], list[Trace]] = {}
     for trace in traces:
-        step, scale = _rounded(share * trace.spec["step"]), trace.spec["init_scale"]
+        step, scale = rounded(share * trace.spec["step"]), trace.spec["init_scale"]
         by_pair.setdefault((step, scale), []).append(trace)
-    finals = [trace.scalars["objective"][-1] for group in by_pair.values() for trace in group]
-    finished = [value for value in finals if math.isfinite(value)]
-    level = min(finished, default=math.inf)
-    level += TIE * (1.0 + abs(level))
+    usable = [trace for group in by_pair.values() for trace in group if not _unusable(trace)]
+    curves = [trace.scalars["objective"] for trace in usable]
+    lowest = min((curve[-1] for curve in curves), default=-math.inf)
+    level = tie_level(lowest, max((curve[0] for curve in curves), default=-math.inf))
     return [
         Point(
             step,
             scale,
-            None if any(_diverged(trace) for trace in group) else _mean_final(group),
+            None if any(map(_unusable, group)) else _mean(group, -1),
             float(np.mean([_iterations_to(trace, level) for trace in group])),
+            _mean(group, 0),
         )
         for (step, scale), group in by_pair.items()
     ]
 
 
-def _diverged(trace: Trace) -> bool:
-    return bool(trace.attrs["status"] == "diverged")
+def _unusable(trace: Trace) -> bool:
+    return trace.attrs["status"] in UNUSABLE
 
 
-def _mean_final(traces: list[Trace]) -> float:
-    return float(np.mean([trace.scalars["objective"][-1] for trace in traces]))
+def _mean(traces: list[Trace], record: int) -> float:
+    return float(np.mean([trace.scalars["objective"][record] for trace in traces]))
 
 
 def _iterations_to(trace: Trace, level: float) -> float:
@@ -221,56 +218,70 @@ def _iterations_to(trace: Trace, level: float) -> float:
     return float(trace.iteration[arrived]) if arrived < len(trace.iteration) else math.inf
 
 
-def best_point(tried: Iterable[Point], prefer: str) -> Point | None:
-    """Return the point with the lowest objective; among equals a `safe` or the `quick` one.
-
-    A step that arrives from one initial scale only has been lucky: the safe choice passes it over
-    for one that arrives from more of them, unless that takes many times as long.
-    """
-    usable = [point for point in tried if point.objective is not None]
-    if not usable:
-        return None
-    lowest = min(point.objective for point in usable if point.objective is not None)
-    level = lowest + TIE * (1.0 + abs(lowest))
-    equals = [p for p in usable if p.objective is not None and p.objective <= level]
-    if prefer == "quick":
-        return min(equals, key=lambda point: (point.effort, point.step))
-    arrivals = Counter(point.step for point in equals)
-    quick = MUCH_SLOWER * min(point.effort for point in equals)
-    candidates = [point for point in equals if point.effort <= quick]
-    return min(candidates, key=lambda point: (-arrivals[point.step], point.effort, point.step))
-
-
-def choose(rounds: Sequence[Path], out: Path, prefer: str, who: str) -> Choice:
+def choose(rounds: Sequence[Path], out: Path, prefer: str) -> Choice:
     """Choose the best point of all rounds and write it, with all points tried, as JSON."""
     read = [read_round(path) for path in rounds]
     traces = [trace for one in read for trace in one.traces]
     share = read[0].share
     tried = points(traces, share)
+    everything = Grid(
+        tuple(sorted({point.step for point in tried})),
+        tuple(sorted({point.init_scale for point in tried})),
+    )
+    extensions = {field: sum(one.extensions[field] for one in read) for field in NAMES}
     best = best_point(tried, prefer)
-    if best is None or best.objective is None:
-        raise UserError(f"{who}: every step tried diverged: let tuning.steps start lower")
+    edges = everything.edges(best) if best else []
+    failed = None if best else _no_step_worked(everything)
+    notes = [_edge_note(everything, edge, extensions[edge.field]) for edge in edges]
     choice = Choice(
-        step=best.step,
-        init_scale=best.init_scale,
-        objective=best.objective,
+        step=best.step if best else everything.steps[0],
+        init_scale=best.init_scale if best else everything.scales[0],
+        objective=best.objective if best else None,
         trials=len(traces),
-        diverged=sum(map(_diverged, traces)),
+        diverged=sum(trace.attrs["status"] == "diverged" for trace in traces),
         iterations=sum(int(trace.attrs["iterations_done"]) for trace in traces),
         seconds=float(sum(trace.scalars["seconds"][-1] for trace in traces)),
+        note="no step worked" if failed else "; ".join(notes),
+        failed=failed,
     )
     table = [
         {**asdict(point), "effort": point.effort if math.isfinite(point.effort) else None}
         for point in sorted(tried, key=lambda point: (point.init_scale, point.step))
     ]
-    with atomic_path(out) as part:
-        found = {**asdict(choice), "share_of_rows": share, "points": table}
-        part.write_text(json.dumps(found, indent=1) + "\n")
+    details = {
+        "edges": {edge.field: edge.end for edge in edges},
+        "extensions": extensions,
+        "share_of_rows": share,
+        "points": table,
+    }
+    write_choice(out, choice, details)
     return choice
 
 
+def _edge_note(tried: Grid, edge: Edge, extensions: int) -> str:
+    value = tried.side(edge.field)[0 if edge.end == "smallest" else -1]
+    after = f", after {extensions} extension{'s' * (extensions > 1)}" if extensions else ""
+    return f"{NAMES[edge.field]} {value:g} is the {edge.end} tried{after}"
+
+
+def _no_step_worked(tried: Grid) -> str:
+    steps, scales = (_range(values) for values in (tried.steps, tried.scales))
+    return (
+        f"no step worked: with each step tried ({steps}) and each initial scale ({scales}), a run "
+        "diverged or ended above its starting objective"
+    )
+
+
+def _range(values: tuple[float, ...]) -> str:
+    return f"{values[0]:g}" if len(values) == 1 else f"{values[0]:g} to {values[-1]:g}"
+
+
 def choose_beta(
-    template: Mapping[str, Any], betas: Sequence[float], data: Prepared, out: Path
+    template: Mapping[str, Any],
+    betas: Sequence[float],
+    data: Prepared,
+    out: Path,
+    code_hash: str | None = None,
 ) -> float:
     """Choose beta by the expected log-loss on a fifth of the training rows, held out.
 
@@ -288,51 +299,30 @@ def choose_beta(
         test_x=data.train_x[held_out],
         test_y=data.train_y[held_out],
     )
-    losses: dict[float, float] = {}
-    for beta in betas:
-        spec = parse(ProblemSpec, {**template, "beta": beta}, "tuning of beta")
-        losses[beta] = find_optimum(spec, part).attrs["test_nll"] / len(held_out)
-    best = min(losses, key=lambda beta: (losses[beta], beta))
-    table = [{"beta": beta, "validation_nll": loss} for beta, loss in losses.items()]
+    tried = [
+        _validated(
+            parse(ProblemSpec, {**template, "beta": beta}, "tuning of beta"), part, code_hash
+        )
+        for beta in sorted(betas)
+    ]
+    found = [one for one in tried if one["validation_nll"] is not None]
+    if not found:
+        raise UserError(
+            f"beta cannot be tuned, because no candidate has an optimum: {tried[0]['error']}"
+        )
+    best = min(found, key=lambda one: (one["validation_nll"], one["beta"]))["beta"]
+    ends = {tried[0]["beta"]: "smallest", tried[-1]["beta"]: "largest"}
+    chosen = {"beta": best, "edge": ends.get(best) if len(tried) > 1 else None, "tried": tried}
     with atomic_path(out) as written:
-        written.write_text(json.dumps({"beta": best, "tried": table}, indent=1) + "\n")
-    return best
+        written.write_text(json.dumps(chosen, indent=1) + "\n")
+    return float(best)
 
 
-def read_choices(paths: Iterable[Path]) -> dict[str, float]:
-    """Return the fields of a run that the given files have chosen."""
-    chosen: dict[str, float] = {}
-    for path in paths:
-        values = _read_numbers(path)
-        chosen |= {name: values[name] for name in CHOSEN if name in values}
-    return chosen
-
-
-def read_choice(path: Path) -> Choice:
-    """Read the file of `choose`."""
-    values = _read_numbers(path)
-    if missing := [name for name in Choice.__dataclass_fields__ if name not in values]:
-        raise UserError(
-            f"{path} is not a choice of the tuning stage (no number '{missing[0]}'): delete it and "
-            "choose again"
-        )
-    return Choice(**{name: values[name] for name in Choice.__dataclass_fields__})
-
-
-def _read_numbers(path: Path) -> dict[str, Any]:
-    """Return the numbers of a choice, by name."""
+def _validated(spec: ProblemSpec, part: Prepared, code_hash: str | None) -> dict[str, Any]:
+    """Return the expected log-loss per held-out row at the optimum of a beta."""
     try:
-        values = json.loads(path.read_text())
-    except (OSError, ValueError, RecursionError) as error:
-        raise UserError(
-            f"{path} is not a choice of the tuning stage ({error}): delete it and choose again"
-        ) from error
-    if not isinstance(values, dict):
-        raise UserError(
-            f"{path} is not a choice of the tuning stage (no mapping): delete it and choose again"
-        )
-    return {
-        name: value
-        for name, value in values.items()
-        if isinstance(value, int | float) and not isinstance(value, bool)
-    }
+        optimum = find_optimum(spec, part, code_hash=code_hash)
+        loss = optimum.attrs["test_nll"] / len(part.test_y)
+    except NoOptimumError as error:
+        return {"beta": spec.beta, "validation_nll": None, "error": str(error)}
+    return {"beta": spec.beta, "validation_nll": loss}

@@ -59,10 +59,11 @@ def require_own_files(plan: Plan) -> None:
     """Refuse a plan whose data files of the user's are not there."""
     for job in plan.data.values():
         for path in job.own_files:
-            if not Path(path).expanduser().is_file():
+            if not Path(path).is_file():
+                wrong = "is a folder" if Path(path).is_dir() else "does not exist"
                 raise UserError(
-                    f"data set '{job.spec.dataset}': {path} does not exist: correct 'path', which "
-                    "is relative to the folder you are in"
+                    f"data set '{job.spec.dataset}': {path} {wrong}: correct 'path', which is "
+                    "relative to the folder you are in"
                 )
 
 

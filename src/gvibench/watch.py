@@ -96,7 +96,10 @@ def _gap(job: RunJob, objective: np.ndarray) -> tuple[str, np.ndarray]:
     """Return the objective gap if the optimum is known already, else the objective."""
     if job.optimum is None or not Path(job.optimum.path).exists():
         return "objective", objective
-    return "gap", objective - read_optimum(job.optimum.path).attrs["objective"]
+    optimum = read_optimum(job.optimum.path)
+    if optimum.error:
+        return "objective", objective
+    return "gap", objective - optimum.attrs["objective"]
 
 
 def chart(x: np.ndarray, y: np.ndarray, width: int, rows: int) -> list[str]:

@@ -1,7 +1,7 @@
 """What the rules of the workflow call: `python -m gvibench.worker STAGE ...`.
 
 A stage gets the text that defines its job and the files it reads, and writes its output, nothing
-else. It never sees the config.
+else. None but `aggregate` and `config`, which keep a record of it, see the config.
 """
 
 import argparse
@@ -37,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ("choose", _choose, "out"),
         ("beta", _beta, "data", "out"),
         ("aggregate", _aggregate, "manifest", "root", "out"),
+        ("config", _config, "out"),
         ("table", _table, "aggregate", "out"),
         ("figure", _figure, "aggregate", "out"),
         ("summary", _summary, "aggregate", "out"),
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if name == "tune":
             added.add_argument("--previous", type=Path, nargs="?")
         if name == "aggregate":
-            added.add_argument("--dask", metavar="JSON", required=True)
+            added.add_argument("--config", metavar="JSON", required=True)
         if name == "choose":
             added.add_argument("--rounds", type=Path, nargs="+", required=True)
     return call(parser, arguments)
@@ -67,12 +68,6 @@ def _job(options: argparse.Namespace) -> dict[str, Any]:
     return job
 
 
-def _require_code(job: dict[str, Any], found: str) -> None:
-    """Refuse a job that was planned for other code than this process has loaded."""
-    if job["code_hash"] != found:
-        raise UserError("the code has changed since this job was planned: start snakemake again")
-
-
 def _prepare(options: argparse.Namespace) -> None:
     from gvibench.datasets import prepare
     from gvibench.spec import DataSpec, parse
@@ -81,22 +76,28 @@ def _prepare(options: argparse.Namespace) -> None:
 
 
 def _optimum(options: argparse.Namespace) -> None:
+    from gvibench.choices import read_choices
     from gvibench.datasets.prepared import read_prepared
-    from gvibench.optimum import find_optimum, write_optimum
+    from gvibench.optimum import NoOptimumError, find_optimum, unknown_optimum, write_optimum
     from gvibench.spec import ProblemSpec, parse
-    from gvibench.tuning import read_choices
 
-    values = {**_job(options)["spec"], **read_choices(options.choices)}
+    job = _job(options)
+    values = {**job["spec"], **read_choices(options.choices)}
     spec = parse(ProblemSpec, values, "optimum")
-    optimum = find_optimum(spec, read_prepared(options.data))
+    data = read_prepared(options.data)
+    try:
+        optimum = find_optimum(spec, data, code_hash=job["code_hash"])
+    except NoOptimumError as error:  # the study then measures gaps from the best value seen
+        optimum = unknown_optimum(spec, data, error, job["code_hash"])
     write_optimum(options.out, optimum)
     print(optimum.summary())
 
 
 def _run(options: argparse.Namespace) -> None:
     from gvibench.checkpoints import checkpoint_path, stop_on_signals
+    from gvibench.choices import read_choices, read_failure
     from gvibench.datasets.prepared import read_prepared
-    from gvibench.loop import execute, execute_together, run_code_hash
+    from gvibench.loop import execute, execute_together
     from gvibench.progress import ProgressReport
     from gvibench.spec import RunSpec, parse
     from gvibench.summary import summarise
@@ -105,15 +106,14 @@ def _run(options: argparse.Namespace) -> None:
 
     job = _job(options)
     data = read_prepared(options.data)
-    chosen = _chosen(options.choices)
+    chosen, no_step = read_choices(options.choices), read_failure(options.choices)
     specs = [parse(RunSpec, {**spec, **chosen}, "run") for spec in job["specs"]]
-    _require_code(job, run_code_hash(specs[0]))
-    exclusive = job["exclusive"]
+    planned = {name: job[name] for name in ("code_hash", "exclusive")} | {"no_step": no_step}
     progress = [ProgressReport(spec) for spec in specs]
     if job["packed"]:
         # These keep nothing: there is nothing to wait for when they are told to stop.
         root = Group({"kind": PACKED})
-        traces = execute_together(specs, data, exclusive=exclusive, progress=progress)
+        traces = execute_together(specs, data, **planned, progress=progress)
         for spec, trace in zip(specs, traces, strict=True):
             root.groups[group_name(spec.seed)] = to_group(trace)
             print(summarise(trace))
@@ -121,18 +121,10 @@ def _run(options: argparse.Namespace) -> None:
         return
     (spec,), (told,), checkpoint = specs, progress, checkpoint_path(options.out)
     with stop_on_signals(), told:
-        trace = execute(spec, data, exclusive=exclusive, checkpoint=checkpoint, progress=told)
+        trace = execute(spec, data, **planned, checkpoint=checkpoint, progress=told)
     print(summarise(trace))
     write_trace(options.out, trace)
     checkpoint.unlink(missing_ok=True)
-
-
-def _chosen(choices: list[Path]) -> dict[str, float]:
-    if not choices:  # most runs: they start faster without the tuning stage's imports
-        return {}
-    from gvibench.tuning import read_choices
-
-    return read_choices(choices)
 
 
 def _beta(options: argparse.Namespace) -> None:
@@ -140,22 +132,24 @@ def _beta(options: argparse.Namespace) -> None:
     from gvibench.tuning import choose_beta
 
     job = _job(options)
-    best = choose_beta(job["spec"], job["betas"], read_prepared(options.data), options.out)
+    data = read_prepared(options.data)
+    best = choose_beta(job["spec"], job["betas"], data, options.out, job["code_hash"])
     print(f"beta {best:g}")
 
 
 def _tune(options: argparse.Namespace) -> None:
+    from gvibench.choices import read_choices
     from gvibench.datasets.prepared import read_prepared
-    from gvibench.tuning import first_grid, next_grid, try_grid
+    from gvibench.tuning import next_grid, try_grid
+    from gvibench.tuning_grid import first_grid
 
     job = _job(options)
     tuning = job["tuning"]
-    if options.previous is None:
-        grid = first_grid(tuning)
-    else:
-        grid = next_grid(options.previous, tuning["prefer"])
-    template = {**job["spec"], **_chosen(options.choices)}
-    try_grid(template, tuning, grid, read_prepared(options.data), options.out)
+    previous = options.previous
+    grid = first_grid(tuning) if previous is None else next_grid(previous, tuning)
+    template = {**job["spec"], **read_choices(options.choices)}
+    data = read_prepared(options.data)
+    try_grid(template, tuning, grid, data, options.out, job["code_hash"])
 
 
 def _choose(options: argparse.Namespace) -> None:
@@ -163,15 +157,34 @@ def _choose(options: argparse.Namespace) -> None:
 
     job = _job(options)
     who = f"tuning of {job['spec']['solver']} on {job['spec']['data']['dataset']}"
-    choice = choose(options.rounds, options.out, job["tuning"]["prefer"], who)
+    choice = choose(options.rounds, options.out, job["tuning"]["prefer"])
     print(f"{who}: {choice}")
 
 
 def _aggregate(options: argparse.Namespace) -> None:
     from gvibench.aggregate import aggregate
+    from gvibench.expansion import expand
+    from gvibench.files import atomic_path
+    from gvibench.spec import hash_text
+    from gvibench.study import load_config
 
-    dask = json.loads(options.dask)["dask"]
+    job = _job(options)
+    config = load_config(json.loads(options.config))
+    manifest = expand(config).manifest(job["study"])
+    if hash_text(manifest) != job["manifest"]:
+        raise UserError("the code has changed since this job was planned: start snakemake again")
+    with atomic_path(options.manifest) as part:
+        part.write_text(manifest)
+    dask = None if config.dask is None else config.dask.model_dump(mode="json")
     aggregate(options.manifest, options.out, root=options.root, dask=dask)
+
+
+def _config(options: argparse.Namespace) -> None:
+    from gvibench.files import atomic_path
+    from gvibench.study import to_yaml
+
+    with atomic_path(options.out) as part:
+        part.write_text(to_yaml(_job(options)["config"]))
 
 
 def _table(options: argparse.Namespace) -> None:

@@ -8,16 +8,10 @@ import pytest
 
 from browser.made_study import JOB, with_passes
 from figures.made_aggregate import Run, write_aggregate
-from gvibench.analysis import (
-    Ranking,
-    configurations,
-    final,
-    gap,
-    iterations_to,
-    seconds_to,
-    seeds_over,
-    seeds_over_iterations,
-)
+from gvibench.analysis.bands import seeds_over, seeds_over_iterations
+from gvibench.analysis.configurations import configurations
+from gvibench.analysis.gaps import final, gap, settled
+from gvibench.analysis.ranking import Ranking
 from gvibench.figures.profile import ratios
 from gvibench.report.page import write_comparison, write_page
 from gvibench.report.page.curves import STATISTICS, statistics
@@ -94,10 +88,10 @@ def test_the_first_view_is_that_of_the_static_figure(open_page, made):
         for line in ("VN", "SR-VN"):
             at, found = expected(dataset, configuration(dataset, line, panel))
             drawn = trace(page, line, panel)
-            check_line(drawn, at, np.maximum(found["mean"], 1e-12))
+            check_line(drawn, at, np.maximum(found["median"], 1e-12))
             assert (drawn["xscale"], drawn["yscale"]) == ("log", "log")
     assert trace(page, "VN")["color"] == "rgb(0,114,178)"
-    assert page.inner_text("#curves .diverged >> nth=0") == "diverged: SR-VN 1/3, mine 3/3"
+    assert page.inner_text("#curves .unusable >> nth=0") == "diverged: SR-VN 1/3, mine 3/3"
 
 
 @pytest.mark.parametrize("form", ["gap", "value"])
@@ -109,7 +103,7 @@ def test_metric(open_page, made, metric, form):
     at, found = expected(dataset, configuration(dataset, "VN"), metric, form)
     drawn = trace(page, "VN")
     floor = METRICS[metric]["floor"] if form == "gap" else -np.inf
-    check_line(drawn, at, np.maximum(found["mean"], floor))
+    check_line(drawn, at, np.maximum(found["median"], floor))
     assert drawn["yscale"] == ("log" if form == "gap" else "linear")
 
 
@@ -119,7 +113,7 @@ def test_horizontal_quantity(open_page, made, axis):
     page = open_page(path)
     page.select_option("#x", axis)
     at, found = expected(dataset, configuration(dataset, "SR-VN"), axis=axis)
-    check_line(trace(page, "SR-VN"), at, found["mean"])
+    check_line(trace(page, "SR-VN"), at, found["median"])
 
 
 def test_what_is_not_recorded_cannot_be_chosen(open_page, tmp_path):
@@ -137,15 +131,16 @@ def test_scales_of_the_axes(open_page, made):
     drawn = trace(page, "VN")
     assert (drawn["xscale"], drawn["yscale"]) == ("linear", "linear")
     at, found = expected(dataset, configuration(dataset, "VN"))
-    check_line(drawn, at, found["mean"])  # zero is zero
+    check_line(drawn, at, found["median"])  # zero is zero
 
 
 @pytest.mark.parametrize(
     ("band", "line", "low", "high"),
     [
-        ("minmax", "mean", "min", "max"),
+        ("minmax", "median", "min", "max"),
+        ("mean", "mean", "min", "max"),
         ("quartiles", "median", "quartile_1", "quartile_3"),
-        ("none", "mean", None, None),
+        ("none", "median", None, None),
     ],
 )
 def test_line_and_band(open_page, made, band, line, low, high):
@@ -182,7 +177,7 @@ def test_step(open_page, made):
     page = open_page(path)
     page.select_option("#step", "0.1")
     at, found = expected(dataset, configuration(dataset, "VN", step=0.1))
-    check_line(trace(page, "VN"), at, found["mean"])
+    check_line(trace(page, "VN"), at, found["median"])
     page.select_option("#step", "all")
     assert sorted(one["step"] for one in traces(page) if one["name"] == "VN") == [0.1, 0.5]
     page.select_option("#step", "0.5")
@@ -258,7 +253,7 @@ def test_hover_and_click_on_a_line(open_page, made):
     text = point_at(page, "SR-VN", 3)
     _, found = expected(dataset, configuration(dataset, "SR-VN"))
     assert "SR-VN" in text
-    assert f"mean: {found['mean'][3]:.4g}" in text
+    assert f"median: {found['median'][3]:.4g}" in text
     assert f"min to max: {found['min'][3]:.4g} … {found['max'][3]:.4g}" in text
     assert "step 0.1, C0 0.1" in text
     assert "3 seeds, 1 diverged" in text
@@ -278,8 +273,8 @@ def test_performance_profiles(open_page, made, level):
     shown = Ranking.of(dataset).best_lines(configurations(dataset))
     seeds = dataset["seed"].values
     for title, cost in (
-        ("Cost in iterations", np.maximum(iterations_to(dataset, level).values, 1.0)),
-        ("Cost in solver time", np.maximum(seconds_to(dataset, level).values, 1e-9)),
+        ("Cost in iterations", np.maximum(settled(dataset, level).iterations, 1.0)),
+        ("Cost in solver time", np.maximum(settled(dataset, level).seconds, 1e-9)),
     ):
         for line, found in ratios(shown, seeds, cost).items():
             drawn = trace(page, line, title, section="profile")
@@ -296,14 +291,14 @@ def test_step_sensitivity(open_page, made):
     drawn = trace(page, "VN", section="steps")
     assert drawn["x"] == [0.1, 0.5]
     for step, value in zip(drawn["x"], drawn["y"], strict=True):
-        done = configuration(dataset, "VN", step=step).completed
-        assert value == pytest.approx(max(finals[done].mean(), 1e-12), rel=1e-6)
-    crosses = traces(page, section="steps", kind="diverged")
+        done = configuration(dataset, "VN", step=step).usable
+        assert value == pytest.approx(max(np.median(finals[done]), 1e-12), rel=1e-6)
+    crosses = traces(page, section="steps", kind="unusable")
     assert {(one["name"], *one["x"]) for one in crosses} == {("SR-VN", 0.1), ("mine", 7.0)}
     page.select_option("#metric", "test_nll:value")
     finals = final(dataset["test_nll"].values)
-    done = configuration(dataset, "VN", step=0.1).completed
-    assert trace(page, "VN", section="steps")["y"][0] == pytest.approx(finals[done].mean())
+    done = configuration(dataset, "VN", step=0.1).usable
+    assert trace(page, "VN", section="steps")["y"][0] == pytest.approx(np.median(finals[done]))
 
 
 def column(page, table, number):
@@ -480,7 +475,7 @@ def test_a_study_in_which_everything_diverged(open_page, tmp_path):
     write_page(JOB, write_aggregate(tmp_path, runs), [], path)
     page = open_page(path)
     assert traces(page) == []
-    assert [one["x"] for one in traces(page, section="steps", kind="diverged")] == [[0.1]]
+    assert [one["x"] for one in traces(page, section="steps", kind="unusable")] == [[0.1]]
     assert column(page, "#overview .table", 2) == ["1/1"]
 
 

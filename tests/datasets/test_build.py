@@ -3,7 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_svmlight_file
+from sklearn.datasets import dump_svmlight_file, load_breast_cancer, load_svmlight_file
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
@@ -222,3 +222,31 @@ class TestPreparedPath:
         path = prepared_path(spec)
         shutil.rmtree(mirror)
         assert prepared_path(spec) == path
+
+
+@pytest.mark.parametrize("form", ["npz", "svm"])
+@pytest.mark.parametrize("y", [np.linspace(-3.0, 7.0, 40), np.tile([0.0, 1.0], 20)])
+def test_targets_of_your_own_file_are_what_the_model_takes_them_for(tmp_path, form, y) -> None:
+    x = np.random.default_rng(0).standard_normal((40, 2))
+    path = tmp_path / f"mine.{form}"
+    if form == "npz":
+        np.savez(path, X=x, y=y)
+    else:
+        dump_svmlight_file(x, y, str(path))
+    fields = {"dataset": "mine", "path": str(path), "split": "first", "train_size": 30}
+    prepare(complete(fields, "linear"), tmp_path / "real.zarr.zip")
+    found = read_prepared(tmp_path / "real.zarr.zip").train_y
+    assert np.allclose(found, y[:30], rtol=1e-14, atol=0)  # text has 16 digits
+    for model in ("logistic", "non-convex"):
+        out = tmp_path / f"{model}.zarr.zip"
+        if len(np.unique(y)) == 2:
+            prepare(complete(fields, model), out)
+            assert np.array_equal(read_prepared(out).train_y, 2 * y[:30] - 1)
+        else:
+            with pytest.raises(UserError, match="for real targets use model 'linear'"):
+                prepare(complete(fields, model), out)
+
+
+def test_a_catalogue_set_of_two_classes_keeps_them_for_the_linear_model(tmp_path) -> None:
+    prepare(complete({"dataset": "wdbc"}, "linear"), tmp_path / "out.zarr.zip")
+    assert set(read_prepared(tmp_path / "out.zarr.zip").train_y) == {-1.0, 1.0}

@@ -1,5 +1,6 @@
 """A study done in this process, stage by stage, as the rules of the workflow do it."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,6 @@ class Study:
         self.root = folder / "results" / "s"
         self.root.mkdir(parents=True)
         self.manifest = self.root / "manifest.json"
-        self.manifest.write_text(self.plan.manifest("s"))
         self.aggregate_path = self.root / "aggregate.zarr.zip"
 
     def prepare(self) -> int:
@@ -63,7 +63,7 @@ class Study:
 
     def aggregate(self) -> int:
         words = ["--manifest", str(self.manifest), "--out", str(self.aggregate_path)]
-        words += ["--root", ".", "--dask", '{"dask": null}']
+        words += ["--root", ".", "--config", json.dumps(self.plan.settings_of("s"))]
         return worker.main(["aggregate", "--job", self.plan.aggregate_text("s"), *words])
 
     def table(self, name: str) -> int:

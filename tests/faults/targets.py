@@ -22,7 +22,8 @@ from small_study import STUDY, Study
 
 from gvibench import cli, solvers
 from gvibench.aggregate import aggregate, check, read_manifest
-from gvibench.analysis import open_aggregate
+from gvibench.analysis.configurations import open_aggregate
+from gvibench.choices import read_choice, read_choices
 from gvibench.datasets import build, catalogue, sources
 from gvibench.datasets.prepared import read_prepared
 from gvibench.datasets.read import read_idx
@@ -35,7 +36,8 @@ from gvibench.optimum import find_optimum, read_optimum, write_optimum
 from gvibench.spec import DataSpec, RunSpec, parse
 from gvibench.study import load_config
 from gvibench.traces import PACKED, read_traces, to_group, write_trace
-from gvibench.tuning import Grid, read_choice, read_choices, read_round, try_grid
+from gvibench.tuning import read_round, try_grid
+from gvibench.tuning_grid import Grid
 from gvibench.upkeep import estimate_cost
 from gvibench.zarrzip import Group, write_zip
 
@@ -308,7 +310,7 @@ def full_config(folder: Path) -> dict[str, Any]:
         "studies": {"a": study, "b": small, "c": third},
         **{"results": "results", "without": []},
         "dask": {"scheduler_address": "tcp://127.0.0.1:1"},
-        "style": {"width": "page", "font_size": 8.0},
+        "style": {"width": "page", "font_size": 8.0, "center": "median"},
     }
 
 
@@ -464,7 +466,7 @@ def _stores(folder: Path) -> list[Target]:
     trace = execute(spec, data, checkpoint=folder / "checkpoint", checkpoint_every=0.0)
     write_trace(made["trace"], trace)
     write_optimum(made["optimum"], find_optimum(spec.problem(), data))
-    settings = {"rows": None, "seeds": [1000]}
+    settings = {"rows": None, "seeds": [1000], "prefer": "safe"}
     try_grid(json.loads(spec.canonical()), settings, Grid((0.1,), (1.0,)), data, made["round"])
     entry = {"path": str(folder / "spoilt.zarr.zip"), "group": None, "opened": []}
     entry |= {"spec_hash": spec.spec_hash, "code_hash": trace.attrs["code_hash"]}
@@ -550,8 +552,8 @@ def _optimum(path: Path) -> object:
 
 
 def _round(path: Path) -> object:
-    grid, share, traces = read_round(path)
-    return grid, share, [trace.attrs for trace in traces]
+    found = read_round(path)
+    return *found[:3], [trace.attrs for trace in found.traces]
 
 
 def _aggregated(folder: Path) -> Path:
@@ -574,6 +576,7 @@ def _bytes(array: np.ndarray | None) -> bytes | None:
 def _json_files(folder: Path) -> list[Target]:
     choice = {"step": 0.1, "init_scale": 1.0, "objective": 3.0, "trials": 4, "diverged": 0}
     choice |= {"iterations": 100, "seconds": 0.1, "share_of_rows": 1.0, "points": []}
+    choice |= {"note": "", "failed": None, "edges": {}, "extensions": {"step": 0, "init_scale": 0}}
     plan = expand(
         load_config({"studies": {"s": {"datasets": ["wdbc"], "solvers": ["vn"], "step": 0.1}}})
     )

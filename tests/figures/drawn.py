@@ -6,8 +6,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from gvibench.figures.style import settings
 
-PAGE = {"width": "page", "font_size": 8.0}
-COLUMN = {"width": "column", "font_size": 8.0}
+PAGE = {"width": "page", "font_size": 8.0, "center": "median"}
+COLUMN = {"width": "column", "font_size": 8.0, "center": "median"}
 
 
 def plot(module, dataset, style=PAGE):

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from gvibench.aggregate import aggregate
-from gvibench.analysis import open_aggregate
+from gvibench.analysis.configurations import open_aggregate
 from gvibench.optimum import Optimum, write_optimum
 from gvibench.spec import RunSpec
 from gvibench.traces import Trace, write_trace
@@ -109,7 +109,9 @@ def write_aggregate(folder: Path, runs, gap="optimum", title="Made"):
         if run.tuning is not None:
             choice = folder / f"choice-{k}.json"
             known = {"step": run.step, "init_scale": run.init_scale, "objective": 0.0}
-            choice.write_text(json.dumps(known | {"diverged": 0} | run.tuning))
+            choice.write_text(
+                json.dumps(known | {"diverged": 0, "note": "", "failed": None} | run.tuning)
+            )
             spec |= {"step": None, "init_scale": None}
         entries.append(
             {
@@ -119,6 +121,7 @@ def write_aggregate(folder: Path, runs, gap="optimum", title="Made"):
                 "solver": run.solver,
                 "seed": run.seed,
                 "choice": choice and str(choice),
+                "beta_choice": None,
                 "opened": ["init_scale", "step"] if choice else [],
                 "optimum": optimum and str(optimum),
                 "exact_optimum": None,

@@ -64,7 +64,7 @@ def test_shows_both_quantities_by_pieces_and_degree(dataset):
 def test_says_how_far_runs_came_and_what_diverged(dataset):
     figure, _ = plot(bias, dataset)
     assert "within 1e-09 nat" in legend_title(figure)
-    assert [text.get_text() for text in figure.axes[0].texts] == ["diverged: 5 linear"]
+    assert [text.get_text() for text in figure.axes[0].texts] == ["diverged or failed: 5 linear"]
     assert legend_texts(figure) == list(lines(figure.axes[0]))
 
 

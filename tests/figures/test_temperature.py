@@ -72,7 +72,7 @@ def test_says_what_colours_lines_and_notes_mean(dataset):
     ]
     assert "MAP" in legend_title(figure)
     assert [text.get_text() for text in figure.axes[0].texts] == [
-        r"diverged: BW-GD at $\gamma$ = 0: 1/2"
+        r"diverged: BW-GD at $\gamma$ = 0 1/2"
     ]
 
 

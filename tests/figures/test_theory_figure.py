@@ -8,7 +8,7 @@ from gvibench.figures import theory
 from gvibench.figures.style import settings
 from theory_runs import problem, run_spec, study
 
-STYLE = {"width": "page", "font_size": 8.0}
+STYLE = {"width": "page", "font_size": 8.0, "center": "median"}
 DATA = problem()
 NARROW = problem(n=4, scale=0.3)
 

@@ -8,16 +8,10 @@ import pytest
 from plotly.offline import get_plotlyjs
 
 from figures.made_aggregate import Run, make_dataset, study, write_aggregate
-from gvibench.analysis import (
-    Ranking,
-    band_over_iterations,
-    band_over_seconds,
-    configurations,
-    final,
-    gap,
-    iterations_to,
-    seconds_to,
-)
+from gvibench.analysis.bands import band_over_iterations, bands_over_seconds
+from gvibench.analysis.configurations import configurations
+from gvibench.analysis.gaps import final, gap, settled
+from gvibench.analysis.ranking import Ranking
 from gvibench.cli import main
 from gvibench.figures.panels import looks_of
 from gvibench.report.page import page_code_hash, write_page
@@ -58,18 +52,18 @@ def test_curves_are_the_figures_bands(made):
     matrix = decoded(content)
     every = configurations(dataset)
     assert len(content["configurations"]) == len(every)
-    seconds = dataset["seconds"].values
+    over_seconds = bands_over_seconds(dataset)
     compared = 0
     for one, described in zip(every, content["configurations"], strict=True):
         for metric in METRICS:
             gaps = gap(dataset, metric)
             for axis, band in (
-                ("iteration", band_over_iterations(gaps, one)),
-                ("seconds", band_over_seconds(gaps, seconds, one)),
+                ("iteration", band_over_iterations(gaps, one, "mean")),
+                ("seconds", over_seconds(gaps, one, "mean")),
             ):
                 place = described["curves"][axis].get(metric)
                 if place is None:
-                    assert len(one.completed) == 0
+                    assert len(one.usable) == 0
                     continue
                 at, *rows = matrix(place)
                 # Bands over time begin with two values at one time: the last of equals, then.
@@ -77,7 +71,7 @@ def test_curves_are_the_figures_bands(made):
                 kept[0] = 0
                 same(at, band.at[kept])
                 rows = rows * 6 if len(rows) == 1 else rows
-                same(rows[0], band.mean[kept])
+                same(rows[0], band.center[kept])
                 same(rows[1], band.low[kept])
                 same(rows[2], band.high[kept])
                 assert at[0] == np.float32(band.at[0])
@@ -91,17 +85,18 @@ def test_final_values_efforts_and_references(made):
     matrix = decoded(content)
     for one, described in zip(configurations(dataset), content["configurations"], strict=True):
         assert described["seeds"] == dataset["seed"].values[one.runs].tolist()
-        assert described["diverged"] == one.diverged
+        assert sum(described["unusable"].values()) == one.unusable
         efforts = matrix(described["efforts"])
-        for k, count in enumerate((iterations_to, seconds_to)):
+        for k, kind in enumerate(("iterations", "seconds")):
             for j, level in enumerate(LEVELS):
-                expected = count(dataset, level).values[one.runs].astype(np.float32)
+                effort = getattr(settled(dataset, level), kind)
+                expected = effort[one.runs].astype(np.float32)
                 assert np.array_equal(efforts[3 * k + j], expected, equal_nan=True)
         for metric in METRICS:
-            if len(one.completed) == 0:
+            if len(one.usable) == 0:
                 assert metric not in described["finals"]
                 continue
-            values = final(dataset[metric].values)[one.completed]
+            values = final(dataset[metric].values)[one.usable]
             sign = -1 if METRICS[metric].get("falls") else 1
             row = matrix(described["finals"][metric])[0]
             mean = described["references"][metric] + sign * float(row[0])
@@ -213,7 +208,7 @@ def test_everything_from_a_study_is_escaped(tmp_path):
     text = re.search(r'id="content">(.*?)</script>', page, re.DOTALL).group(1)
     content = json.loads(text)
     assert content["title"] == content["panels"][0] == HOSTILE
-    assert HOSTILE in content["studies"][0]["diverged"]["rows"][0][4]
+    assert HOSTILE in content["studies"][0]["ended"]["rows"][0][4]
 
 
 def test_page_loads_nothing(made):

@@ -2,13 +2,14 @@
 
 import math
 
+import numpy as np
 import pytest
 
-from figures.made_aggregate import study, write_aggregate
-from gvibench.errors import UserError
+from figures.made_aggregate import Run, make_dataset, study, write_aggregate
 from gvibench.presets import PAPER_RESULTS, PAPER_ROWS, Printed
-from gvibench.tables import write_tables
+from gvibench.tables import paper, write_tables
 from gvibench.tables.paper import IMPOSSIBLE, NOT_CONVERGED, NOT_REPRODUCED, REPRODUCED, verdict
+from gvibench.tables.runs import values_of
 
 AUSTRALIAN = Printed(196.817, 54.608, 121 / 138, math.nan)
 """At the optimum of the minimax 20-piece bound."""
@@ -68,5 +69,25 @@ def test_every_solver_of_every_set_of_the_paper_is_there():
 def test_a_study_of_other_data_gets_a_sentence(tmp_path):
     aggregate = write_aggregate(tmp_path, study())
     job = {"table": "paper", "study": "made", "code_hash": "c"}
-    with pytest.raises(UserError, match="needs a data set and a solver of the paper"):
-        write_tables(job, aggregate, tmp_path / "paper.csv")
+    write_tables(job, aggregate, tmp_path / "paper.csv")
+    for end in ("csv", "md", "tex"):
+        text = (tmp_path / f"paper.{end}").read_text()
+        assert "needs a data set and a solver of the paper" in text
+
+
+def test_ours_are_the_runs_at_the_papers_step(tmp_path):
+    """Not the mean over all steps of the study."""
+    runs = [
+        Run([250.0, value], "australian_scale", step=step, data={"dataset": "australian_scale"})
+        for step, value in ((5e-3, 200.0), (1.0, 400.0))
+    ]
+    table = paper.judge(values_of(make_dataset(tmp_path, runs)))
+    assert table["step"].tolist() == [5e-3]
+    assert table["train_elbo_ours"].tolist() == [198.0]
+
+
+def test_a_study_without_the_papers_step_says_so(tmp_path):
+    runs = [Run([250.0, 400.0], "australian_scale", step=1.0, data={"dataset": "australian_scale"})]
+    (row,) = paper.judge(values_of(make_dataset(tmp_path, runs))).to_dict("records")
+    assert row["seeds"] == 0
+    assert np.isnan(row["train_elbo_ours"])

@@ -14,9 +14,6 @@ from gvibench.zarrzip import open_zip
 
 ROOT = Path(__file__).parents[2]
 
-NOTES = {"manifest.json", "config.yaml"}
-"""What Snakemake keeps up to date whenever it starts."""
-
 STUDY = {
     "datasets": {
         "first": {"dataset": "synthetic", "options": {"n": 60, "d": 3}},
@@ -106,7 +103,7 @@ class Project:
         return {
             path.relative_to(self.folder).as_posix(): (path.stat().st_ino, path.stat().st_mtime_ns)
             for path in results.rglob("*")
-            if path.is_file() and "logs" not in path.parts and path.name not in NOTES
+            if path.is_file() and "logs" not in path.parts
         }
 
     def executed(self, *words: str) -> set[str]:

@@ -1,6 +1,7 @@
 """Exactly what changed runs again: every case is a real run of snakemake."""
 
 import copy
+import json
 import os
 import signal
 import subprocess
@@ -47,12 +48,13 @@ def changed(**changes):
     return study
 
 
-AGGREGATE = {"results/s/aggregate.zarr.zip"}
+AGGREGATE = {"results/s/aggregate.zarr.zip", "results/s/manifest.json"}
+CONFIG = {"results/s/config.yaml"}
 TABLES = {f"results/s/tables/performance.{end}" for end in ("csv", "md", "tex")}
 FIGURES = {f"results/s/figures/gap.{end}" for end in ("pdf", "svg", "png", "json")}
 SUMMARY = {"results/s/summary.md"}
 PAGE = {"results/s/report/index.html"}
-DOWNSTREAM = AGGREGATE | TABLES | FIGURES | SUMMARY | PAGE
+DOWNSTREAM = AGGREGATE | CONFIG | TABLES | FIGURES | SUMMARY | PAGE
 
 
 def runs(plan, **wanted):
@@ -167,7 +169,30 @@ def test_more_iterations(project, scratch):
 
 def test_figure_style(project):
     project.configure(STUDY, style={"font_size": 9.0})
-    assert project.executed() == FIGURES | SUMMARY | PAGE
+    assert project.executed() == CONFIG | FIGURES | SUMMARY | PAGE
+
+
+def test_title(project):
+    project.configure(changed(title="Another"))
+    assert project.executed() == DOWNSTREAM
+    assert (
+        json.loads((project.folder / "results/s/manifest.json").read_text())["title"] == "Another"
+    )
+    kept = yaml.safe_load((project.folder / "results/s/config.yaml").read_text())
+    assert kept["studies"]["s"]["title"] == "Another"
+
+
+def test_a_default_spelled_out(project):
+    project.configure(changed(gap="optimum"))
+    assert project.executed() == CONFIG
+
+
+@pytest.mark.parametrize("flag", ["-n", "--lint", "--summary", "--unlock", "--list-rules"])
+def test_looking_at_another_config_leaves_the_record_of_a_finished_study(project, flag):
+    before = project.outputs()
+    project.configure(changed(title="Another", seeds=3))
+    project.snakemake(flag, check=False)
+    assert project.outputs() == before
 
 
 def test_trace_deleted(project, finished):

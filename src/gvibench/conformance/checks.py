@@ -15,6 +15,7 @@ from gvibench import backend as backends
 from gvibench import models
 from gvibench.backend import Backend
 from gvibench.datasets.prepared import Prepared
+from gvibench.endings import UNUSABLE
 from gvibench.errors import UserError
 from gvibench.loop import execute, execute_together
 from gvibench.models import Model, Rows
@@ -114,7 +115,7 @@ def _descends(subject: Subject) -> str:
             )
         gaps = objective - best
         falls = bool(np.all(np.diff(objective) <= rounding)) and gaps[-1] <= 0.5 * gaps[0]
-        if trace.attrs["status"] == "completed" and falls:
+        if trace.attrs["status"] not in UNUSABLE and falls:
             subject.step = step
             return f"gap {gaps[0]:.3g} -> {max(gaps[-1], 0.0):.2g} at step {step:g}"
     raise Failed(

@@ -86,7 +86,7 @@ def _signs(
         shown = ", ".join(f"{label:g}" for label in found[:5]) + (", …" if len(found) > 5 else "")
         raise UserError(
             f"data set '{spec.dataset}' has {len(found)} different labels ({shown}): "
-            f"a binary one has exactly 2"
+            f"a binary one has exactly 2; for real targets use model 'linear'"
         )
     smaller, larger = found
     meaning = source.labels or {"+1": f"raw label {larger:g}", "-1": f"raw label {smaller:g}"}

@@ -137,10 +137,11 @@ def entry(name: str) -> Entry:
     )
 
 
-def complete(spec: DataSpec | Mapping[str, Any]) -> DataSpec:
+def complete(spec: DataSpec | Mapping[str, Any], model: str | None = None) -> DataSpec:
     """Fill in the catalogue's defaults for everything the user did not set.
 
-    Completing a complete spec changes nothing.
+    Completing a complete spec changes nothing. The model decides what targets mean where the data
+    set leaves it open, by an option `target`: real numbers for `linear`, else two classes.
     """
     if not isinstance(spec, DataSpec):
         spec = parse(DataSpec, dict(spec), "data")
@@ -156,6 +157,8 @@ def complete(spec: DataSpec | Mapping[str, Any]) -> DataSpec:
         values["train_size"] = known.train_size
     if drawn and values["train_size"] is None and values["test_size"] is None:
         values["test_size"] = DEFAULT_TEST_SIZE
+    if model == "linear" and "target" in known.settings and "target" not in spec.options:
+        spec = spec.model_copy(update={"options": {**spec.options, "target": "regression"}})
     values["options"] = _complete_options(spec, known.settings)
     _check_split(values, known.has_test)
     return DataSpec(**values)
@@ -284,7 +287,11 @@ def _libsvm(
     )
 
 
-TARGET = Setting("binary", "what y is", choices=("binary", "regression"))
+TARGET = Setting(
+    "binary",
+    "two classes or real numbers; with model `linear` `regression` unless set",
+    choices=("binary", "regression"),
+)
 DIGITS = tuple("0123456789")
 
 MNIST_TRAIN_COUNTS = dict(enumerate((5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949)))

@@ -6,10 +6,14 @@ point is that of the figure, its value a module with a function `plot` like that
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from gvibench.failures import RETRIED, one_sentence, print_failure
 from gvibench.files import atomic_path
 from gvibench.registry import Registry
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["MODULES", "draw", "module_of", "names"]
 
@@ -42,6 +46,9 @@ UNDATED: dict[str, dict[str, Any]] = {
 def draw(job: dict[str, Any], aggregate: Path, out: Path) -> None:
     """Draw one figure of a study.
 
+    A figure that cannot be drawn must not take the report with it: its files then show the error,
+    and so do the summary and the page.
+
     Parameters
     ----------
     job
@@ -55,15 +62,26 @@ def draw(job: dict[str, Any], aggregate: Path, out: Path) -> None:
 
     matplotlib.use("agg")
 
-    from gvibench.analysis import open_aggregate
+    from gvibench.analysis.configurations import open_aggregate
     from gvibench.figures.behind import describe
-    from gvibench.figures.style import settings
+    from gvibench.figures.style import message_figure, settings
 
-    module = REGISTRY.load(job["figure"])
     with open_aggregate(aggregate) as dataset, matplotlib.rc_context(settings(job["style"])):
-        figure, shown = module.plot(dataset, job["style"])
-        for extension, metadata in UNDATED.items():
-            with atomic_path(out.with_suffix(f".{extension}")) as part:
-                figure.savefig(part, format=extension, metadata=metadata)
-        with atomic_path(out.with_suffix(".json")) as part:
-            part.write_text(json.dumps(describe(job, dataset, shown), indent=1) + "\n")
+        try:
+            figure, shown = REGISTRY.load(job["figure"]).plot(dataset, job["style"])
+            metadata = describe(job, dataset, shown)
+            _save(figure, metadata, out)
+        except RETRIED:
+            raise
+        except Exception as error:
+            print_failure(error)
+            sentence = f"the figure '{job['figure']}' could not be drawn: {one_sentence(error)}"
+            _save(message_figure(sentence, job["style"]), {**job, "error": sentence}, out)
+
+
+def _save(figure: "Figure", metadata: dict[str, Any], out: Path) -> None:
+    for extension, undated in UNDATED.items():
+        with atomic_path(out.with_suffix(f".{extension}")) as part:
+            figure.savefig(part, format=extension, metadata=undated)
+    with atomic_path(out.with_suffix(".json")) as part:
+        part.write_text(json.dumps(metadata, indent=1) + "\n")

@@ -7,7 +7,7 @@ from typing import Any
 
 import xarray as xr
 
-from gvibench.analysis import Configuration, configurations
+from gvibench.analysis.configurations import Configuration, configurations
 
 __all__ = ["describe"]
 

@@ -10,7 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from gvibench.analysis import Configuration, Floats, configurations, final, unique
+from gvibench.analysis.bands import CENTERS
+from gvibench.analysis.configurations import Configuration, Floats, configurations, unique
+from gvibench.analysis.gaps import final
 from gvibench.errors import UserError
 from gvibench.figures.panels import FLOOR, Panels, handle, positive_log
 from gvibench.figures.style import DASHED, SOLID, Dash, Look
@@ -36,7 +38,7 @@ def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Co
         BOUND: final(dataset["objective"].values) - optimum,
         COST: final(dataset["objective_exact"].values) - optimum,
     }
-    shown = _lowest(every, above[BOUND])
+    shown = _lowest(every, [_bound(dataset, one) for one in every], above[BOUND])
     bounds = {tuple(one.runs): _bound(dataset, one) for one in shown}
     looks = {
         (degree, quantity): Look(color, *how)
@@ -51,19 +53,21 @@ def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Co
         here = [one for one in shown if _panel(one) == name]
         for (degree, quantity), look in looks.items():
             points = {
-                bounds[tuple(one.runs)][0]: above[quantity][one.completed]
+                bounds[tuple(one.runs)][0]: above[quantity][one.usable]
                 for one in here
-                if bounds[tuple(one.runs)][1] == degree and len(one.completed)
+                if bounds[tuple(one.runs)][1] == degree and len(one.usable)
             }
-            _draw(axes, dict(sorted(points.items())), look, _label(degree, quantity))
+            _draw(
+                axes, dict(sorted(points.items())), look, _label(degree, quantity), style["center"]
+            )
         positive_log(axes)
         axes.set_xscale("log")
         pieces = sorted({bounds[tuple(one.runs)][0] for one in here})
         axes.set_xticks(pieces, map(str, pieces))
         axes.xaxis.set_minor_locator(NullLocator())
-        failed = [" ".join(map(str, bounds[tuple(one.runs)])) for one in here if one.diverged]
+        failed = [" ".join(map(str, bounds[tuple(one.runs)])) for one in here if one.unusable]
         if failed:
-            panels.note(name, "diverged: " + ", ".join(failed))
+            panels.note(name, "diverged or failed: " + ", ".join(failed))
     panels.label("pieces", "above the exact optimum [nat]")
     handles = [handle(_label(*key), look, marker=True) for key, look in looks.items()]
     panels.legend(handles, _notes(dataset, shown))
@@ -85,16 +89,20 @@ def _on_bounds(dataset: xr.Dataset) -> list[Configuration]:
     return found
 
 
-def _lowest(every: Sequence[Configuration], values: Floats) -> list[Configuration]:
-    """Return, for each bound, the configuration that ends with the lowest mean value."""
+def _lowest(
+    every: Sequence[Configuration], bounds: Sequence[tuple[int, str]], values: Floats
+) -> list[Configuration]:
+    """Return, for each bound, the configuration that ends with the lowest median value."""
 
-    def mean(one: Configuration) -> float:
-        return float(np.mean(values[one.completed])) if len(one.completed) else np.inf
+    def middle(config: Configuration) -> float:
+        return float(np.median(values[config.usable])) if len(config.usable) else np.inf
 
-    return [
-        min((one for one in every if one.panel == panel), key=mean)
-        for panel in unique(one.panel for one in every)
-    ]
+    lowest: dict[tuple[Any, ...], Configuration] = {}
+    for config, bound in zip(every, bounds, strict=True):
+        key = (_panel(config), *bound)
+        if key not in lowest or middle(config) < middle(lowest[key]):
+            lowest[key] = config
+    return list(lowest.values())
 
 
 def _bound(dataset: xr.Dataset, one: Configuration) -> tuple[int, str]:
@@ -110,21 +118,23 @@ def _label(degree: str, quantity: str) -> str:
     return f"{degree}: {quantity}"
 
 
-def _draw(axes: Axes, points: Mapping[int, Floats], look: Look, label: str) -> None:
+def _draw(
+    axes: Axes, points: Mapping[int, Floats], look: Look, label: str, center_name: str
+) -> None:
     at = list(points)
-    mean, low, high = (
+    center, low, high = (
         np.maximum([reduce(values) for values in points.values()], FLOOR)
-        for reduce in (np.mean, np.min, np.max)
+        for reduce in (CENTERS[center_name][1], np.min, np.max)
     )
     axes.fill_between(at, low, high, color=look.color, alpha=0.18, linewidth=0)
-    (drawn,) = axes.plot(at, mean, color=look.color, linestyle=look.dash, label=label)
+    (drawn,) = axes.plot(at, center, color=look.color, linestyle=look.dash, label=label)
     drawn.set_marker(look.marker)
 
 
 def _notes(dataset: xr.Dataset, shown: Sequence[Configuration]) -> list[str]:
     """Say how near the runs came to the optimum of the bound they descended."""
     left = final(dataset["objective"].values) - dataset["optimum_objective"].values
-    ends = np.concatenate([left[one.completed] for one in shown])
+    ends = np.concatenate([left[one.usable] for one in shown])
     if not len(ends):
         return []
     nearness = max(ends.max(), FLOOR)

@@ -9,23 +9,17 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from gvibench.analysis import (
-    Band,
-    Configuration,
-    Ranking,
-    band_over_iterations,
-    bands_over_seconds,
-    completed,
-    configurations,
-    gap,
-    unique,
-)
+from gvibench.analysis.bands import Band, band_over_iterations, bands_over_seconds
+from gvibench.analysis.configurations import Configuration, configurations, unique, usable
+from gvibench.analysis.gaps import gap
+from gvibench.analysis.ranking import Ranking
 from gvibench.errors import UserError
 from gvibench.figures.panels import (
     FLOOR,
     Panels,
     best_note,
     draw_band,
+    floor_note,
     handle,
     log_gaps,
     looks_of,
@@ -34,6 +28,7 @@ from gvibench.figures.panels import (
     scale_iterations,
     scale_seconds,
     seeds_note,
+    shortened_note,
 )
 
 __all__ = [
@@ -55,7 +50,7 @@ class Axis:
     """What curves are drawn against."""
 
     label: str
-    band_of: Callable[[xr.DataArray, Configuration], Band]
+    band_of: Callable[[xr.DataArray, Configuration, str], Band]
     """Puts the values of a configuration on the axis."""
     scale: Callable[[Axes], None]
     notes: tuple[str, ...] = ()
@@ -90,7 +85,7 @@ def draw_gaps(axes: Axes, dataset: xr.Dataset, axis: Axis) -> None:
         )
     values, looks = gap(dataset, "objective"), looks_of(shown)
     for one in shown:
-        draw_band(axes, log_gaps(axis.band_of(values, one)), looks[one.line], one.line)
+        draw_band(axes, log_gaps(axis.band_of(values, one, "median")), looks[one.line], one.line)
     positive_log(axes)
     axis.scale(axes)
     axes.set(xlabel=axis.label, ylabel=f"objective gap to the {reference_name(dataset)} [nat]")
@@ -104,7 +99,7 @@ def plot_tests(
     """Draw test NLL gap and accuracy; targets of a regression have no accuracy, hence one row."""
     rows = [_Row(gap(dataset, "test_nll"), "test NLL gap, sum [nat]", TEST_FLOOR)]
     accuracy = dataset["test_accuracy"]
-    if np.isfinite(accuracy.values[completed(dataset)]).any():
+    if np.isfinite(accuracy.values[usable(dataset)]).any():
         rows.append(_Row(accuracy, "test accuracy"))
     return _plot(dataset, style, axis, rows, ["gap to the best test NLL seen"])
 
@@ -129,22 +124,25 @@ def _plot(
     every = configurations(dataset)
     shown = Ranking.of(dataset).best_lines(every)
     looks = looks_of(shown)
-    names = unique(one.panel for one in shown)
+    names = unique(config.panel for config in shown)
     panels = Panels(names, style, rows=len(rows))
+    notes = [*seeds_note(dataset, style), *notes]
     for k, row in enumerate(rows):
-        for one in shown:
-            band = axis.band_of(row.values, one)
-            if row.floor is not None:
-                band = log_gaps(band, row.floor)
-            draw_band(panels.axes(one.panel, k), band, looks[one.line], one.line)
+        bands = {config: axis.band_of(row.values, config, style["center"]) for config in shown}
+        if row.floor is not None:
+            notes += floor_note(bands.values(), row.floor)
+        for config, band in bands.items():
+            drawn = band if row.floor is None else log_gaps(band, row.floor)
+            draw_band(panels.axes(config.panel, k), drawn, looks[config.line], config.line)
         for name in names:
             if row.floor is not None:
                 positive_log(panels.axes(name, k))
             axis.scale(panels.axes(name, k))
     for name in names:
-        panels.note_diverged(name, shown)
+        panels.note_unusable(name, shown)
     labels = [row.label for row in rows]
     panels.label(axis.label, labels if len(labels) > 1 else labels[0])
     handles = [handle(line, look) for line, look in looks.items()]
-    panels.legend(handles, [*seeds_note(dataset), *notes, *best_note(every, shown), *axis.notes])
+    notes += [*best_note(every, shown), *shortened_note(dataset, shown), *axis.notes]
+    panels.legend(handles, notes)
     return panels.figure, shown

@@ -15,7 +15,9 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from gvibench.analysis import Band, Configuration, unique
+from gvibench.analysis.bands import CENTERS, Band
+from gvibench.analysis.configurations import Configuration, unique
+from gvibench.endings import UNUSABLE
 from gvibench.figures.style import WIDTHS, Look, looks, redashed
 
 __all__ = [
@@ -23,6 +25,7 @@ __all__ = [
     "Panels",
     "best_note",
     "draw_band",
+    "floor_note",
     "handle",
     "log_gaps",
     "looks_of",
@@ -31,6 +34,8 @@ __all__ = [
     "scale_iterations",
     "scale_seconds",
     "seeds_note",
+    "shortened_note",
+    "unusable_words",
 ]
 
 FLOOR = 1e-12
@@ -76,15 +81,11 @@ class Panels:
         """Return the axes of a panel."""
         return self._of_panel[name][row]
 
-    def note_diverged(self, name: str, shown: Iterable[Configuration]) -> None:
-        """Say below a panel's title which lines stand for fewer seeds because some diverged."""
-        words = [
-            f"{one.line} {one.diverged}/{len(one.runs)}"
-            for one in shown
-            if one.panel == name and one.diverged
-        ]
-        if words:
-            self.note(name, "diverged: " + ", ".join(words))
+    def note_unusable(self, name: str, shown: Iterable[Configuration]) -> None:
+        """Note below a panel's title which lines stand for fewer seeds than were run, and why."""
+        here = [(config.line, config) for config in shown if config.panel == name]
+        if text := unusable_words(here):
+            self.note(name, text)
 
     def note(self, name: str, text: str) -> None:
         """Put a small note between a panel and its title."""
@@ -189,15 +190,15 @@ def handle(line: str, look: Look, *, marker: bool = False) -> Line2D:
 
 
 def draw_band(axes: Axes, band: Band, look: Look, line: str) -> None:
-    """Draw the mean as a line and from minimum to maximum as a band."""
+    """Draw the centre as a line and from minimum to maximum as a band."""
     if len(band.at):
         axes.fill_between(band.at, band.low, band.high, color=look.color, alpha=0.18, linewidth=0)
-        axes.plot(band.at, band.mean, color=look.color, linestyle=look.dash, label=line)
+        axes.plot(band.at, band.center, color=look.color, linestyle=look.dash, label=line)
 
 
 def log_gaps(band: Band, floor: float = FLOOR) -> Band:
     """Return the band as a logarithmic axis can show it."""
-    return Band(band.at, *(np.maximum(part, floor) for part in (band.mean, band.low, band.high)))
+    return Band(band.at, *(np.maximum(part, floor) for part in (band.center, band.low, band.high)))
 
 
 def positive_log(axes: Axes) -> None:
@@ -244,7 +245,40 @@ def best_note(every: Sequence[Configuration], shown: Sequence[Configuration]) ->
     return []
 
 
-def seeds_note(dataset: xr.Dataset) -> list[str]:
-    """Say what line and band mean if there are several seeds."""
+def seeds_note(dataset: xr.Dataset, style: Mapping[str, Any]) -> list[str]:
+    """Return what line and band mean if there are several seeds."""
     count = len(unique(dataset["seed"].values.tolist()))
-    return [f"mean and min–max over {count} seeds"] if count > 1 else []
+    return [f"{CENTERS[style['center']][0]} and min–max over {count} seeds"] if count > 1 else []
+
+
+def unusable_words(named: Sequence[tuple[str, Configuration]]) -> str:
+    """Return which lines have seeds that diverged or failed, and how many."""
+    parts = []
+    for status in UNUSABLE:
+        words = [
+            f"{name} {config.endings[status]}/{len(config.runs)}"
+            for name, config in named
+            if config.endings[status]
+        ]
+        if words:
+            parts.append(f"{status}: {', '.join(words)}")
+    return "; ".join(parts)
+
+
+def floor_note(bands: Iterable[Band], floor: float) -> list[str]:
+    """Return that gaps below the floor are drawn at it, if there are any."""
+    if any((band.low < floor).any() for band in bands):
+        return [f"gaps below {floor:g} are drawn at {floor:g}"]
+    return []
+
+
+def shortened_note(dataset: xr.Dataset, shown: Sequence[Configuration]) -> list[str]:
+    """Return which lines end before the longest one of their panel, because their runs do."""
+    done = np.asarray(dataset["iterations_done"].values)
+    longest = {config: int(done[config.usable].max()) for config in shown if len(config.usable)}
+    words = []
+    for config, last in longest.items():
+        limit = max(other for one, other in longest.items() if one.panel == config.panel)
+        if last < limit:
+            words.append(f"{config.line} ends at {last} of {limit} iterations")
+    return unique(words)

@@ -11,15 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from gvibench.analysis import (
-    Configuration,
-    Floats,
-    Ranking,
-    completed,
-    configurations,
-    iterations_to,
-    unique,
-)
+from gvibench.analysis.configurations import Configuration, Floats, configurations, unique, usable
+from gvibench.analysis.gaps import settled
+from gvibench.analysis.ranking import Ranking
 from gvibench.errors import UserError
 from gvibench.figures.panels import Panels, best_note, looks_of, reference_name
 from gvibench.figures.style import SOLID, Look
@@ -67,14 +61,14 @@ def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Co
     panels = Panels(names, style)
     for name in names:
         here = [one for one in shown if one.panel == name]
-        walks = [_walk(dataset, one) for one in here if _first_seed(dataset, one) in one.completed]
+        walks = [_walk(dataset, one) for one in here if _first_seed(dataset, one) in one.usable]
         axes = panels.axes(name)
         for line, how in styles.items():
             for walk in walks:
                 if walk.one.line == line:
                     _draw(axes, walk, how)
         _draw_loss(axes, dataset, here[0], walks)
-        panels.note_diverged(name, shown)
+        panels.note_unusable(name, shown)
     panels.label("$m_1$", "$m_2$")
     handles = [
         Line2D([], [], label=_label(dataset, line, names, shown), **styles[line]) for line in looks
@@ -84,8 +78,8 @@ def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Co
         Line2D([], [], label="optimum", **OPTIMUM),
     ]
     notes = [
-        f"iterations until the objective gap to the {reference_name(dataset)} stays at or below "
-        f"{LEVEL:g} nat",
+        f"iterations until the objective gap to the {reference_name(dataset)} settles at "
+        f"{LEVEL:g} nat or less",
         f"seed {dataset['seed'].values.min()}",
         "ellipses: one standard deviation",
         f"contours of the loss, each {CONTOUR_RATIO:g} times the next one inside",
@@ -185,7 +179,7 @@ def _label(
     dataset: xr.Dataset, line: str, panels: Sequence[str], shown: Sequence[Configuration]
 ) -> str:
     """Return a line's name with its step and the iterations it took, panel by panel."""
-    efforts = iterations_to(dataset, LEVEL).values
+    efforts = settled(dataset, LEVEL).iterations
     steps, counts = [], []
     for panel in panels:
         for one in shown:
@@ -197,8 +191,8 @@ def _label(
 
 
 def _count(dataset: xr.Dataset, run: int, effort: float) -> str:
-    if not completed(dataset)[run]:
-        return "diverged"
+    if not usable(dataset)[run]:
+        return str(dataset["status"].values[run])
     if np.isnan(effort):
         return f">{dataset['iterations_done'].values[run]} iterations"
     return f"{effort:.0f} iteration{'' if effort == 1 else 's'}"

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from gvibench.analysis import Configuration, configurations, unique
+from gvibench.analysis.configurations import Configuration, configurations, unique
 from gvibench.figures.panels import Panels, handle, looks_of
 from gvibench.figures.style import DOTTED, Look
 from gvibench.runtimes import OURS, PAPER, Runtime, Work, exponent, measure

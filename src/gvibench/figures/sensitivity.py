@@ -9,7 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from gvibench.analysis import Configuration, configurations, final, gap, unique
+from gvibench.analysis.bands import CENTERS
+from gvibench.analysis.configurations import Configuration, configurations, unique
+from gvibench.analysis.gaps import final, gap
 from gvibench.figures.panels import (
     FLOOR,
     Panels,
@@ -30,13 +32,13 @@ SCALES: tuple[dict[str, Any], ...] = (
 )
 """How initial scales are drawn, in ascending order."""
 TOP = 0.97
-"""Where crosses of diverged runs stand, as a share of the panel's height."""
+"""Where crosses of runs that diverged or failed stand, as a share of the panel's height."""
 
 
 def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Configuration]]:
     """Draw one panel per data set, a colour per solver, a line style per initial scale.
 
-    A cross marks a step at which at least one seed diverged.
+    A cross marks a step at which at least one seed diverged or failed.
     """
     every = configurations(dataset)
     chosen = looks_of(every)
@@ -53,9 +55,11 @@ def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Co
             members = [one for one in here if (one.line, one.init_scale) == (line, scale)]
             members.sort(key=lambda one: one.step)
             how = SCALES[scales.index(scale)] if styled else {}
-            _draw_steps(axes, members, finals, chosen[line], how)
+            _draw_steps(axes, members, finals, chosen[line], how, style["center"])
         positive_log(axes)
         axes.set_xscale("log")
+    ends = finals[np.concatenate([one.usable for one in every])]
+    floor = [f"gaps below {FLOOR:g} are drawn at {FLOOR:g}"] if (ends < FLOOR).any() else []
     panels.label("step", f"final objective gap to the {reference_name(dataset)} [nat]")
     handles = [
         _entry(label=line, color=look.color, marker=look.marker) for line, look in chosen.items()
@@ -65,9 +69,11 @@ def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Co
             _entry(label=f"$C_0$ = {scale:g}", color="0.35", marker="o", **how)
             for scale, how in zip(scales, SCALES, strict=False)
         ]
-    if any(one.diverged for one in every):
-        handles.append(_entry(label="a seed diverged", color="0.35", marker="x", linestyle=""))
-    panels.legend(handles, seeds_note(dataset))
+    if any(one.unusable for one in every):
+        handles.append(
+            _entry(label="a seed diverged or failed", color="0.35", marker="x", linestyle="")
+        )
+    panels.legend(handles, [*seeds_note(dataset, style), *floor])
     return panels.figure, every
 
 
@@ -77,19 +83,20 @@ def _draw_steps(
     finals: np.ndarray,
     look: Look,
     how: dict[str, Any],
+    center_name: str,
 ) -> None:
-    usable = [one for one in members if len(one.completed)]
+    usable = [one for one in members if len(one.usable)]
     if usable:
         steps = [one.step for one in usable]
-        mean, low, high = (
-            np.maximum([reduce(finals[one.completed]) for one in usable], FLOOR)
-            for reduce in (np.mean, np.min, np.max)
+        center, low, high = (
+            np.maximum([reduce(finals[one.usable]) for one in usable], FLOOR)
+            for reduce in (CENTERS[center_name][1], np.min, np.max)
         )
         axes.fill_between(steps, low, high, color=look.color, alpha=0.15, linewidth=0)
-        axes.plot(steps, mean, color=look.color, marker=look.marker, **how)
+        axes.plot(steps, center, color=look.color, marker=look.marker, **how)
         if len(usable) == 1:  # a band of no width shows nothing
             axes.vlines(steps, low, high, color=look.color, linewidth=1.0)
-    failed = [one.step for one in members if one.diverged]
+    failed = [one.step for one in members if one.unusable]
     # Crosses are placed by the panel's height and must not stretch the axis of the gaps.
     axes.plot(
         failed,
@@ -98,7 +105,7 @@ def _draw_steps(
         color=look.color,
         marker="x",
         linestyle="",
-        gid="diverged",
+        gid="unusable",
     )
 
 

@@ -1,13 +1,15 @@
 """How figures look: sizes, type, and one colour and line style per solver in all of them."""
 
 import hashlib
+import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import seaborn
+from matplotlib.figure import Figure
 
-__all__ = ["PALETTE", "WIDTHS", "Look", "looks", "redashed", "settings"]
+__all__ = ["PALETTE", "WIDTHS", "Look", "looks", "message_figure", "redashed", "settings"]
 
 INCH_PER_MM = 1 / 25.4
 WIDTHS = {"column": 85 * INCH_PER_MM, "page": 175 * INCH_PER_MM}
@@ -72,6 +74,16 @@ def redashed(look: Look, number: int) -> Look:
     """Return the look of the `number`-th line of one solver: same colour, other dashes."""
     dashes = [look.dash, *(dash for dash in DASHES if dash != look.dash)]
     return replace(look, dash=dashes[number % len(dashes)])
+
+
+def message_figure(text: str, style: Mapping[str, Any]) -> Figure:
+    """Return a figure that shows nothing but a message."""
+    width = WIDTHS[style["width"]]
+    letters = max(20, int(100 * width / style["font_size"]))
+    figure = Figure(figsize=(width, 0.4 * width))
+    wrapped = textwrap.fill(text, letters)
+    figure.text(0.5, 0.5, wrapped, ha="center", va="center", parse_math=False)
+    return figure
 
 
 def settings(style: Mapping[str, Any]) -> Any:  # Matplotlib wants its keys as literals

@@ -12,17 +12,10 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from gvibench.analysis import (
-    Configuration,
-    Floats,
-    Ranking,
-    band_over_iterations,
-    completed,
-    configurations,
-    final,
-    gap,
-    unique,
-)
+from gvibench.analysis.bands import CENTERS, band_over_iterations
+from gvibench.analysis.configurations import Configuration, Floats, configurations, unique, usable
+from gvibench.analysis.gaps import final, gap
+from gvibench.analysis.ranking import Ranking
 from gvibench.figures.panels import (
     Panels,
     best_note,
@@ -34,6 +27,7 @@ from gvibench.figures.panels import (
     reference_name,
     scale_iterations,
     seeds_note,
+    unusable_words,
 )
 from gvibench.figures.style import DASHES, PALETTE, Look
 
@@ -54,7 +48,7 @@ def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Co
     gammas = np.asarray(dataset["gamma"].values)
     shades, looks = colors(np.unique(gammas).tolist()), _looks(shown)
     gaps = gap(dataset, "objective")
-    done = completed(dataset)
+    done = usable(dataset)
     ends = {
         label: final(dataset[metric].values)
         for metric, label in METRICS.items()
@@ -68,17 +62,18 @@ def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Co
         for one in here:
             gamma = gammas[one.runs[0]]
             look = replace(looks[one.line], color=shades[gamma])
-            band = log_gaps(band_over_iterations(gaps, one))
+            band = log_gaps(band_over_iterations(gaps, one, style["center"]))
             draw_band(axes, band, look, f"{one.line}, {gamma:g}")
         positive_log(axes)
         scale_iterations(axes)
         for row, values in enumerate(ends.values(), start=1):
             for line, look in looks.items():
-                members = [one for one in here if one.line == line and len(one.completed)]
-                _draw_ends(panels.axes(name, row), members, gammas, values, look, shades)
-        failed = [one for one in here if one.diverged]
-        if failed:
-            panels.note(name, "diverged: " + ", ".join(_failures(one, gammas) for one in failed))
+                members = [one for one in here if one.line == line and len(one.usable)]
+                axes = panels.axes(name, row)
+                _draw_ends(axes, members, gammas, values, look, shades, style["center"])
+        named = [(rf"{one.line} at $\gamma$ = {gammas[one.runs[0]]:g}", one) for one in here]
+        if text := unusable_words(named):
+            panels.note(name, text)
     x_labels = ["iteration", *("temperature $\\gamma$" for _ in ends)]
     panels.label(x_labels, [f"objective gap to the {reference_name(dataset)} [nat]", *ends])
     handles = [
@@ -86,7 +81,7 @@ def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Co
         for gamma, shade in shades.items()
     ]
     handles += [handle(line, look, marker=True) for line, look in looks.items()]
-    notes = [*seeds_note(dataset), *best_note(every, shown)]
+    notes = [*seeds_note(dataset, style), *best_note(every, shown)]
     if 0.0 in shades and np.isfinite(dataset["optimum_objective"].values[gammas == 0.0]).all():
         notes.append(r"at $\gamma$ = 0 the optimum is the MAP estimate")
     panels.legend(handles, notes)
@@ -113,11 +108,6 @@ def _looks(shown: Sequence[Configuration]) -> dict[str, Look]:
     }
 
 
-def _failures(one: Configuration, gammas: Floats) -> str:
-    gamma = rf"$\gamma$ = {gammas[one.runs[0]]:g}"
-    return f"{one.line} at {gamma}: {one.diverged}/{len(one.runs)}"
-
-
 def _draw_ends(
     axes: Axes,
     members: Sequence[Configuration],
@@ -125,18 +115,20 @@ def _draw_ends(
     values: Floats,
     look: Look,
     shades: Mapping[float, str],
+    center_name: str,
 ) -> None:
     """Draw the last values of a line by temperature, which are spaced evenly to make room for 0."""
     places = list(shades)
     members = sorted(members, key=lambda one: gammas[one.runs[0]])
     of_members = [gammas[one.runs[0]] for one in members]
     at = [places.index(gamma) for gamma in of_members]
-    mean, low, high = (
-        [reduce(values[one.completed]) for one in members] for reduce in (np.mean, np.min, np.max)
+    center, low, high = (
+        [reduce(values[one.usable]) for one in members]
+        for reduce in (CENTERS[center_name][1], np.min, np.max)
     )
     axes.fill_between(at, low, high, color=look.color, alpha=0.15, linewidth=0)
-    axes.plot(at, mean, color=look.color, linestyle=look.dash, zorder=2)
+    axes.plot(at, center, color=look.color, linestyle=look.dash, zorder=2)
     colored = [shades[gamma] for gamma in of_members]
-    axes.scatter(at, mean, c=colored, marker=look.marker, s=12, zorder=3)
+    axes.scatter(at, center, c=colored, marker=look.marker, s=12, zorder=3)
     axes.set_xticks(range(len(places)), [f"{gamma:g}" for gamma in places])
     axes.set_xlim(-0.5, len(places) - 0.5)

@@ -6,7 +6,7 @@ from typing import Any
 import xarray as xr
 from matplotlib.figure import Figure
 
-from gvibench.analysis import Configuration
+from gvibench.analysis.configurations import Configuration
 from gvibench.figures.curves import over_iterations, plot_tests
 
 __all__ = ["plot"]

@@ -83,6 +83,10 @@ class PointwiseLoss(Protocol):
     def steepest(self) -> float:
         """The largest value of l''."""
 
+    @property
+    def log_normaliser(self) -> float:
+        """What the negative log-likelihood of a row has beyond the loss."""
+
     def fused_oracle(self, rows: Rows, beta: float) -> "FusedOracle | None":
         """Return the oracle of this loss on the rows in one call, if there is such."""
 
@@ -113,7 +117,8 @@ class Model:
     multiplicity
         How many coordinates the last one stands for (see `gvibench.models.reduction`).
     exact_loss
-        The loss with exact expectations, for runs that record them beside their own.
+        The loss with exact expectations, for runs that record them beside their own. Their test
+        NLL is exact, too, so that runs with different approximations can be compared.
     """
 
     rotation_invariant: ClassVar[bool] = True
@@ -141,7 +146,8 @@ class Model:
         self.sampling = sampling
         self.multiplicity = multiplicity
         self._fused = loss.fused_oracle(self.train, beta)
-        self._fused_test = loss.fused_oracle(self.test, 0.0)
+        self._test_loss = exact_loss or loss
+        self._fused_test = self._test_loss.fused_oracle(self.test, 0.0)
         self._buffers: dict[int, Array] = {}
         # Targets of a regression belong to no class: their accuracy is not a number.
         self._binary = bool(np.all(np.abs(test.y) == 1))
@@ -218,7 +224,7 @@ class Model:
         entropy = 0.5 * self.gamma * log_det if self.gamma > 0 else 0.0
         return Objectives(
             whole - entropy,
-            whole - 0.5 * log_det + prior,
+            whole - 0.5 * log_det + prior + self.n * self.loss.log_normaliser,
             common - 0.5 * log_det,
         )
 
@@ -273,11 +279,12 @@ class Model:
             mu = times(x, mean)
             if self._fused_test is None:
                 s2 = self.backend.row_norms(factor.whiten(x, buffer))
-                nll = nll + xp.sum(self._expect(self.loss, mu, s2, y)[0])
+                nll = nll + xp.sum(self._expect(self._test_loss, mu, s2, y)[0])
             at_mean = at_mean + xp.sum(self.loss.at(mu, y)[0], axis=-1)
             correct = correct + xp.sum(mu * y > 0, axis=-1)
-        count = len(self.test.y)
-        return nll, at_mean / count, correct / count if self._binary else math.nan
+        count, constant = len(self.test.y), self.loss.log_normaliser
+        nll, at_mean = nll + count * constant, at_mean / count + constant
+        return nll, at_mean, correct / count if self._binary else math.nan
 
     # The passes
 

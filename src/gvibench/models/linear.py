@@ -1,4 +1,10 @@
-"""Bayesian linear regression: loss (y - x'theta)^2 / (2 sigma^2), its constant left out."""
+"""Bayesian linear regression: loss (y - x'theta)^2 / (2 sigma^2).
+
+The objective leaves out the constant log(sigma sqrt(2 pi)) of each row; the negative ELBO and the
+test NLL have it.
+"""
+
+import math
 
 from gvibench.backend import Array, Backend
 from gvibench.models.base import Model, Rows
@@ -14,6 +20,7 @@ class SquaredLoss:
         self._xp = backend.xp
         self._precision = sigma**-2.0
         self.steepest = self._precision
+        self.log_normaliser = math.log(sigma * math.sqrt(2.0 * math.pi))
 
     def expect(self, mu: Array, s2: Array, y: Array, f0: Array, f1: Array, f2: Array) -> None:
         residual = mu - y

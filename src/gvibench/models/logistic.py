@@ -26,6 +26,7 @@ class LogisticLoss:
         self._expectation = expectation
         self._evaluate = backend.expectation(expectation)
         self.steepest = 0.25
+        self.log_normaliser = 0.0
 
     def expect(self, mu: Array, s2: Array, y: Array, f0: Array, f1: Array, f2: Array) -> None:
         self._evaluate(-y * mu, s2, f0, f1, f2)

@@ -1,11 +1,14 @@
 """The summary of a study: the page to read first."""
 
+import csv
+import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from gvibench.files import atomic_path
 
-__all__ = ["write_summary"]
+__all__ = ["errors_beside", "write_summary"]
 
 
 def write_summary(job: dict[str, Any], aggregate: Path, out: Path) -> None:
@@ -20,10 +23,27 @@ def write_summary(job: dict[str, Any], aggregate: Path, out: Path) -> None:
     out
         Path of the Markdown file; figures and tables are linked relative to its folder.
     """
-    from gvibench.analysis import open_aggregate
+    from gvibench.analysis.configurations import open_aggregate
     from gvibench.report.summary import summary
 
     with open_aggregate(aggregate) as dataset:
-        text = summary(job, dataset)
+        text = summary(job, dataset, errors_beside(out, job["figures"], job["tables"]))
     with atomic_path(out) as part:
         part.write_text(text)
+
+
+def errors_beside(summary: Path, figures: Iterable[str], tables: Iterable[str]) -> dict[str, str]:
+    """Return the sentence of each figure and table of a study that could not be made."""
+    from gvibench.tables.formats import ERROR
+
+    errors = {}
+    for name in figures:
+        path = summary.parent / "figures" / f"{name}.json"
+        if path.exists() and "error" in (metadata := json.loads(path.read_text())):
+            errors[f"figure {name}"] = str(metadata["error"])
+    for name in tables:
+        path = summary.parent / "tables" / f"{name}.csv"
+        rows = list(csv.reader(path.open(newline=""))) if path.exists() else []
+        if rows and rows[0] == [ERROR]:
+            errors[f"table {name}"] = rows[1][0]
+    return errors

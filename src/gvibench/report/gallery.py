@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from gvibench.analysis import open_aggregate
+from gvibench.analysis.configurations import open_aggregate
 from gvibench.errors import UserError
 from gvibench.study import Config
 from gvibench.tables.formats import escape_markdown

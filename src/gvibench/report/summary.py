@@ -2,18 +2,29 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from gvibench.analysis import TIE_LEVEL, Configuration, completed, configurations, gap, unique
+from gvibench.analysis.configurations import Configuration, configurations, unique
+from gvibench.analysis.gaps import gap
+from gvibench.analysis.ranking import RULE, TIE, TIE_LEVEL
+from gvibench.endings import MEANINGS, STATUSES
 from gvibench.tables.formats import Block, escape_markdown, markdown_block, number
-from gvibench.tables.performance import compact, values_of
+from gvibench.tables.performance import NO_STEP, NONE, compact, values_of
 
-__all__ = ["CAPTIONS", "count", "diverged_rows", "reference_words", "summary"]
+__all__ = [
+    "CAPTIONS",
+    "best_sentences",
+    "count",
+    "ending_rows",
+    "missing_optima",
+    "reference_words",
+    "summary",
+]
 
 CAPTIONS = {
     "gap": "Objective gap against iterations.",
@@ -23,20 +34,27 @@ CAPTIONS = {
     "sensitivity": "Final objective gap against the step.",
     "profile": "Share of problems solved within a factor of the best solver's cost.",
     "runtime": "Solver time per iteration against the number of features.",
-    "bias": "How far the piecewise bound lies above the exact optimum, and what that costs.",
+    "bias": "Distance of the piecewise bound from the exact optimum, and what it costs.",
     "temperature": "Objective gap against iterations, and final test metrics, by temperature.",
     "path": "Means of the iterates of one seed over the contours of the loss.",
     "theory": "Claimed bounds beside what was measured, each run with its own constants.",
 }
+EXPLAINED = ("stalled", "failed", "diverged")
+"""Endings that readers want to know the reasons of."""
 
 
-def summary(job: Mapping[str, Any], dataset: xr.Dataset) -> str:
-    """Return the summary as Markdown."""
+def summary(job: Mapping[str, Any], dataset: xr.Dataset, errors: Mapping[str, str]) -> str:
+    """Return the summary as Markdown.
+
+    `errors` has a sentence for each figure or table that could not be made, e.g. under
+    "figure bias".
+    """
     values = values_of(dataset)
     sections = [
         f"# {escape_markdown(dataset.attrs['title'] or job['study'])}",
         _what_was_run(job, dataset),
-        _what_diverged(dataset),
+        _what_failed(errors),
+        _how_runs_ended(dataset),
         _who_was_best(values),
         _tuning(values),
         _figures(job["figures"]),
@@ -47,15 +65,15 @@ def summary(job: Mapping[str, Any], dataset: xr.Dataset) -> str:
 
 
 def _what_was_run(job: Mapping[str, Any], dataset: xr.Dataset) -> str:
-    every = configurations(dataset)
-    problems = unique(one.panel for one in every)
-    lines = unique(one.line for one in every)
+    configs = configurations(dataset)
+    problems = unique(config.panel for config in configs)
+    lines = unique(config.line for config in configs)
     seeds = unique(dataset["seed"].values.tolist())
     counts = [
         count(dataset.sizes["run"], "run"),
         count(len(problems), "problem"),
         count(len(lines), "solver"),
-        count(len(every), "configuration"),
+        count(len(configs), "configuration"),
         count(len(seeds), "seed"),
     ]
     text = [
@@ -63,8 +81,12 @@ def _what_was_run(job: Mapping[str, Any], dataset: xr.Dataset) -> str:
         "",
         f"- Problems: {escape_markdown(', '.join(problems))}",
         f"- Solvers: {escape_markdown(', '.join(lines))}",
-        f"- Gaps of the objective are measured from {reference_words(dataset)}; those of test "
-        "metrics from the best value seen.",
+        f"- Gaps of the objective are measured from {reference_words(dataset)}; gaps of test "
+        "metrics are measured from the best value seen.",
+    ]
+    text += [
+        f"- No optimum for {escape_markdown(problem)}: {escape_markdown(reason)}"
+        for problem, reason in missing_optima(dataset).items()
     ]
     below = float(np.nanmin(gap(dataset, "objective").values, initial=0.0))
     if below < 0:
@@ -75,100 +97,157 @@ def _what_was_run(job: Mapping[str, Any], dataset: xr.Dataset) -> str:
 
 
 def reference_words(dataset: xr.Dataset) -> str:
-    """Say what the gaps of the objective are measured from."""
+    """Return what the gaps of the objective are measured from."""
     known = np.isfinite(dataset["optimum_objective"].values)
     if dataset.attrs["gap"] != "optimum" or not known.any():
         return "the best value seen on the same problem"
     if known.all():
-        return "the optimum, found beforehand"
+        return "the optimum, which was computed independently of the solvers"
+    without = unique(
+        config.panel for config in configurations(dataset) if not known[config.runs[0]]
+    )
     return (
-        "the optimum, found beforehand where there is one, else the best value seen on the same "
-        "problem"
+        "the optimum, which was computed independently of the solvers, except on "
+        f"{', '.join(without)}, where they are measured from the best value seen"
     )
 
 
-def _what_diverged(dataset: xr.Dataset) -> str:
-    done = completed(dataset)
-    text = ["## What diverged", ""]
-    if done.all():
-        return "\n".join([*text, "No run."])
-    text += [f"{count(int((~done).sum()), 'run')} of {len(done)}:", ""]
-    rows = pd.DataFrame(diverged_rows(dataset))
-    return "\n".join([*text, markdown_block(Block("", rows, 5)).rstrip()])
+def missing_optima(dataset: xr.Dataset) -> dict[str, str]:
+    """Return, by problem, why the optimum that the study asks for could not be found."""
+    if "optimum_note" not in dataset:
+        return {}
+    notes = dataset["optimum_note"].values
+    return {
+        config.panel: str(notes[config.runs[0]])
+        for config in configurations(dataset)
+        if notes[config.runs[0]]
+    }
 
 
-def diverged_rows(dataset: xr.Dataset) -> list[dict[str, str]]:
-    """Return a row for every solver and problem with diverged runs: how many, where and why."""
-    done = completed(dataset)
-    groups: dict[tuple[str, str], list[Configuration]] = {}
-    for one in configurations(dataset):
-        groups.setdefault((one.panel, one.line), []).append(one)
+def _what_failed(errors: Mapping[str, str]) -> str:
+    if not errors:
+        return ""
+    lines = [f"- {name}: {escape_markdown(sentence)}" for name, sentence in errors.items()]
+    return "\n".join(["## What could not be made", "", *lines])
+
+
+def _how_runs_ended(dataset: xr.Dataset) -> str:
+    endings = sum((config.endings for config in configurations(dataset)), Counter())
+    lines = [
+        f"- {endings[status]} {status}: {MEANINGS[status]}."
+        for status in STATUSES
+        if endings[status]
+    ]
+    text = ["## How runs ended", "", *lines]
+    if rows := ending_rows(dataset):
+        text += ["", markdown_block(Block("", pd.DataFrame(rows), 5)).rstrip()]
+    return "\n".join(text)
+
+
+def ending_rows(dataset: xr.Dataset) -> list[dict[str, str]]:
+    """Return a row for each solver and problem whose runs stalled, failed or diverged, with why."""
+    groups: dict[tuple[str, str, str], list[Configuration]] = {}
+    for config in configurations(dataset):
+        for status in EXPLAINED:
+            if config.endings[status]:
+                groups.setdefault((config.panel, config.line, status), []).append(config)
+    status_of, reason_of = dataset["status"].values, dataset["reason"].values
     rows = []
-    for (panel, line), members in groups.items():
-        runs = np.concatenate([one.runs for one in members])
-        failed = runs[~done[runs]]
-        if len(failed):
-            steps = sorted({one.step for one in members if one.diverged})
-            reasons = Counter(map(_short_reason, dataset["reason"].values[failed]))
-            rows.append(
-                {
-                    "data set": panel,
-                    "solver": line,
-                    "diverged": f"{len(failed)}/{len(runs)}",
-                    "at steps": ", ".join(map(number, steps)),
-                    "because": "; ".join(f"{why} ({n})" for why, n in reasons.most_common()),
-                }
-            )
+    for (panel, line, status), configs in groups.items():
+        runs = [run for config in configs for run in config.runs if status_of[run] == status]
+        reasons = Counter(_short_reason(status, str(reason_of[run])) for run in runs)
+        rows.append(
+            {
+                "data set": panel,
+                "solver": line,
+                "runs": f"{len(runs)} {status}",
+                "at steps": ", ".join(map(number, sorted({config.step for config in configs}))),
+                "because": "; ".join(f"{why} ({n})" for why, n in reasons.most_common()),
+            }
+        )
     return rows
 
 
-def _short_reason(reason: str) -> str:
+def _short_reason(status: str, reason: str) -> str:
     """Return a reason without the numbers that differ from run to run."""
+    if status == "stalled":
+        return "the objective no longer falls, gradient norm above the tolerance"
+    if status == "failed":
+        return reason if reason.startswith(NO_STEP) else "ended above the starting objective"
     _, _, why = reason.rpartition(": ")
     return re.sub(r" to [-+.\dein]+$", "", why)
 
 
 def _who_was_best(values: pd.DataFrame) -> str:
     block = compact(values)
-    text = ["## Who was best", ""]
-    for problem, here in values.groupby("problem", sort=False):
-        of_problem: list[dict[Any, Any]] = here.to_dict("records")
-        best = [row for row in of_problem if row["is_best"]]
-        if not best:
-            text.append(f"- {problem}: every run diverged.")
-        for row in best:
-            text.append(f"- {problem}: {_praise(row, of_problem)}")
+    text = ["## Who was best", "", RULE, "", *(f"- {line}" for line in best_sentences(values))]
     return "\n".join([*text, "", block.caption, "", markdown_block(block).rstrip()])
 
 
-def _praise(row: Mapping[Any, Any], others: Iterable[Mapping[Any, Any]]) -> str:
-    level = f"{TIE_LEVEL:g}"
-    iterations, seconds = (row[f"{kind}_to_{level}_mean"] for kind in ("iterations", "seconds"))
-    reached = f"a gap of {level} is never reached"
-    if not isinstance(iterations, str):
-        reached = f"gap {level} after {number(iterations, 4)} iterations, {number(seconds, 3)} s"
-    close = [
-        other["method"]
-        for other in others
-        if other["bands_overlap_best"] and other["best_of_solver"] and not other["is_best"]
-    ]
-    accuracy = row["test_accuracy_mean"]
+def best_sentences(values: pd.DataFrame) -> list[str]:
+    """Return one sentence per problem: who was best, how good, and who is as good."""
+    sentences = []
+    for problem, here in values.groupby("problem", sort=False):
+        records: list[dict[Any, Any]] = here.to_dict("records")
+        best = [row for row in records if row["is_best"]]
+        words = _praise(best[0], records) if best else _nobody(records)
+        sentences.append(f"{escape_markdown(str(problem))}: {words}")
+    return sentences
+
+
+def _nobody(records: Sequence[Mapping[Any, Any]]) -> str:
+    ended = {status: sum(row[status] for row in records) for status in STATUSES}
+    counts = ", ".join(f"{number} {status}" for status, number in ended.items() if number)
+    return f"nobody, because no run is usable ({counts})."
+
+
+def _praise(best: Mapping[Any, Any], records: Iterable[Mapping[Any, Any]]) -> str:
     words = [
-        f"**{row['method']}** (step {number(row['step'])}, C0 {number(row['init_scale'])}): "
-        f"objective {number(row['objective_mean'])}, {reached}, "
-        f"test NLL {number(row['test_nll_mean'])} (sum)"
+        f"**{escape_markdown(best['method'])}** (step {number(best['step'])}, "
+        f"C0 {number(best['init_scale'])}): final gap {_gap_word(best['gap_median'])}, "
+        f"objective {number(best['objective_median'])}, {_reached_words(best)}, "
+        f"test NLL {number(best['test_nll_median'])} (sum)"
     ]
-    if not isinstance(accuracy, str):
-        words.append(f", accuracy {number(accuracy, 4)}")
+    if not isinstance(best["test_accuracy_median"], str):
+        words.append(f", accuracy {number(best['test_accuracy_median'], 4)}")
+    others = [row for row in records if row["best_of_solver"] and not row["is_best"]]
+    if tied := [row["method"] for row in others if row["tied_with_best"]]:
+        words.append(f"; tied with {escape_markdown(', '.join(tied))}")
+    close = [
+        row["method"] for row in others if row["bands_overlap_best"] and not row["tied_with_best"]
+    ]
     if close:
-        words.append(f"; the bands of the objective overlap with {', '.join(close)}")
+        words.append(
+            f"; the ranges of the final gaps overlap with {escape_markdown(', '.join(close))}"
+        )
     return "".join([*words, "."])
+
+
+def _gap_word(gap_median: float) -> str:
+    return f"below {TIE:g} nat" if gap_median < TIE else f"{number(gap_median, 3)} nat"
+
+
+def _reached_words(best: Mapping[Any, Any]) -> str:
+    level, seeds = f"{TIE_LEVEL:g}", best["seeds"]
+    settled, first = best[f"reached_settled_{level}"], best[f"reached_first_{level}"]
+    if settled:
+        of_seeds = "" if settled == seeds else f" with {settled} of {seeds} seeds"
+        iterations, seconds = (
+            best[f"{kind}_settled_{level}_median"] for kind in ("iterations", "seconds")
+        )
+        return (
+            f"settles at a gap of {level} after {number(iterations, 4)} iterations, "
+            f"{number(seconds, 3)} s{of_seeds}"
+        )
+    if first:
+        return f"reaches a gap of {level} with {first} of {seeds} seeds, but does not settle there"
+    return f"never reaches a gap of {level}"
 
 
 def _tuning(values: pd.DataFrame) -> str:
     tuned: list[dict[Any, Any]] = values[values["tuned"].astype(bool)].to_dict("records")
     if not tuned:
-        return ""
+        return _notes_without_tuned_steps(values)
     rows = [
         {
             "data set": row["problem"],
@@ -178,6 +257,7 @@ def _tuning(values: pd.DataFrame) -> str:
             "trials": str(row["tuning_trials"]),
             "iterations": str(row["tuning_iterations"]),
             "seconds": number(row["tuning_seconds"], 3),
+            "note": row["tuning_note"],
         }
         for row in tuned
     ]
@@ -188,6 +268,16 @@ def _tuning(values: pd.DataFrame) -> str:
         "time, which no other number here includes.\n\n"
     )
     return text + markdown_block(Block("", pd.DataFrame(rows), 2)).rstrip()
+
+
+def _notes_without_tuned_steps(values: pd.DataFrame) -> str:
+    """Return what is to be said of tuned betas where no step was tuned."""
+    notes = unique(
+        f"- {escape_markdown(row['problem'])}: {row['tuning_note']}"
+        for row in values.to_dict("records")
+        if row["tuning_note"] != NONE
+    )
+    return "\n".join(["## Tuning", "", *notes]) if notes else ""
 
 
 def _figures(names: Iterable[str]) -> str:

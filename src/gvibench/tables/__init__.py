@@ -7,6 +7,7 @@ point is that of the table, its value a module with a function `build` like that
 from pathlib import Path
 from typing import Any
 
+from gvibench.failures import RETRIED, print_failure
 from gvibench.files import atomic_path
 from gvibench.registry import Registry
 
@@ -30,6 +31,9 @@ module_of = REGISTRY.module_of
 def write_tables(job: dict[str, Any], aggregate: Path, out: Path) -> None:
     """Write one table of a study.
 
+    A table that cannot be made must not take the report with it: its files then hold the error,
+    and so do the summary and the page.
+
     Parameters
     ----------
     job
@@ -39,12 +43,17 @@ def write_tables(job: dict[str, Any], aggregate: Path, out: Path) -> None:
     out
         Path of the CSV file; the other formats appear beside it.
     """
-    from gvibench.analysis import open_aggregate
-    from gvibench.tables.formats import to_csv, to_latex, to_markdown
+    from gvibench.analysis.configurations import open_aggregate
+    from gvibench.tables.formats import error_table, to_csv, to_latex, to_markdown
 
-    module = REGISTRY.load(job["table"])
     with open_aggregate(aggregate) as dataset:
-        table = module.build(dataset)
+        try:
+            table = REGISTRY.load(job["table"]).build(dataset)
+        except RETRIED:
+            raise
+        except Exception as error:
+            print_failure(error)
+            table = error_table(job["table"], error)
     for extension, write in (("csv", to_csv), ("md", to_markdown), ("tex", to_latex)):
         with atomic_path(out.with_suffix(f".{extension}")) as part:
             part.write_text(write(table))

@@ -6,9 +6,13 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from gvibench.failures import one_sentence
+
 __all__ = [
+    "ERROR",
     "Block",
     "Table",
+    "error_table",
     "escape_latex",
     "escape_markdown",
     "markdown_block",
@@ -40,14 +44,25 @@ class Table:
     """For people: the same numbers, rounded."""
 
 
+ERROR = "error"
+"""The only column of a table that could not be made."""
+
+
+def error_table(name: str, error: Exception) -> Table:
+    """Return what is written in place of a table that could not be made."""
+    sentence = f"the table '{name}' could not be made: {one_sentence(error)}"
+    values = pd.DataFrame({ERROR: [sentence]})
+    return Table(values, [Block("This table could not be made.", values)])
+
+
 def number(value: float, digits: int = 6) -> str:
     """Return a number as text with so many significant digits."""
     return f"{value:.{digits}g}"
 
 
-def spread(mean: float, low: float, high: float, digits: int = 6) -> str:
-    """Return "mean [min, max]", or only the mean where the others read the same."""
-    texts = [number(value, digits) for value in (mean, low, high)]
+def spread(center: float, low: float, high: float, digits: int = 6) -> str:
+    """Return "center [min, max]", or only the centre where the others read the same."""
+    texts = [number(value, digits) for value in (center, low, high)]
     return texts[0] if len(set(texts)) == 1 else f"{texts[0]} [{texts[1]}, {texts[2]}]"
 
 

@@ -7,6 +7,7 @@ A row is
   that accuracy so low a loss: a row that the mean gets wrong costs at least log 2;
 - *not converged in the paper* if it is not at our optimum and neither are the others of its data
   set, whose ELBOs differ: solvers that arrive agree;
+- *not judged* if our optimum is not known;
 - *not reproduced* otherwise.
 """
 
@@ -17,14 +18,16 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
+from gvibench.endings import UNUSABLE
 from gvibench.errors import UserError
-from gvibench.presets import PAPER_RESULTS, PAPER_ROWS, Printed
+from gvibench.presets import PAPER_RESULTS, PAPER_ROWS, PAPER_STEPS, Printed
 from gvibench.tables.formats import Block, Table, number
 from gvibench.tables.runs import values_of
 
 __all__ = [
     "IMPOSSIBLE",
     "NOT_CONVERGED",
+    "NOT_JUDGED",
     "NOT_REPRODUCED",
     "REPRODUCED",
     "build",
@@ -38,6 +41,7 @@ REPRODUCED = "reproduced"
 IMPOSSIBLE = "impossible as printed"
 NOT_CONVERGED = "not converged in the paper"
 NOT_REPRODUCED = "not reproduced"
+NOT_JUDGED = "not judged"
 
 QUANTITIES = {
     "train_elbo": ("train_elbo_paper", "train ELBO (paper)"),
@@ -56,33 +60,40 @@ def build(dataset: xr.Dataset) -> Table:
 
 
 def judge(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the paper's rows with ours beside them, from the table of all runs."""
+    """Return the paper's rows with ours beside them, from the table of all runs.
+
+    Ours are the runs at the paper's step. If the study has none, the row compares the printed
+    numbers with the optimum only.
+    """
     rows = []
-    for _, group in runs.groupby(["dataset", "method"], sort=False):
+    for _, group in runs.groupby(["dataset", "problem", "method"], sort=False):
         first = group.iloc[0]
         solver = first["solver_id"].removesuffix("-rotated")
         printed = PAPER_RESULTS.get(first["source"], {}).get(solver)
-        completed = group[group["status"] != "diverged"]
-        if printed is not None and len(completed):
-            named = {"dataset": first["dataset"], "solver": first["method"]}
-            rows.append({**named, **_row(first["source"], printed, completed)})
-            rows[-1]["diverged"] = len(group) - len(completed)
+        if printed is None:
+            continue
+        at_step = group[group["step"] == PAPER_STEPS[first["source"]][solver]]
+        for scale in at_step["init_scale"].unique() if len(at_step) else [None]:
+            chosen = at_step[at_step["init_scale"] == scale]
+            named = {"dataset": first["problem"], "solver": first["method"], "init_scale": scale}
+            rows.append({**named, **_row(first, printed, chosen)})
     if not rows:
         raise UserError("the table 'paper' needs a data set and a solver of the paper's")
     return pd.DataFrame(rows)
 
 
-def _row(source: str, printed: Printed, runs: pd.DataFrame) -> dict[str, Any]:
-    first = runs.iloc[0]
+def _row(first: pd.Series, printed: Printed, runs: pd.DataFrame) -> dict[str, Any]:
+    source, usable = first["source"], runs[~runs["status"].isin(UNUSABLE)]
     row: dict[str, Any] = {
-        "step": float(first["step"]),
-        "iterations": int(runs["iterations_done"].max()),
-        "seeds": len(runs),
+        "step": float(usable["step"].iloc[0]) if len(usable) else math.nan,
+        "iterations": int(usable["iterations_done"].max()) if len(usable) else 0,
+        "seeds": len(usable),
+        "unusable": len(runs) - len(usable),
         "n_train": int(first["n_train"]),
         "n_test": int(first["n_test"]),
     }
     for name, (metric, _) in QUANTITIES.items():
-        ours = float(runs[metric].mean())
+        ours = float(usable[metric].mean()) if len(usable) else math.nan
         best = float(first[f"optimum_{metric}"])
         target = getattr(printed, name)
         row |= {
@@ -93,7 +104,7 @@ def _row(source: str, printed: Printed, runs: pd.DataFrame) -> dict[str, Any]:
             f"{name}_optimum_difference": best - target,
         }
     row["seconds_printed"] = printed.seconds
-    row["seconds_ours"] = float(runs["seconds"].mean())
+    row["seconds_ours"] = float(usable["seconds"].mean()) if len(usable) else math.nan
     at_optimum = Printed(
         row["train_elbo_optimum"], row["test_nll_optimum"], row["accuracy_optimum"], math.nan
     )
@@ -127,6 +138,8 @@ def verdict(
             f"{1 - accuracy:.3f} x {n_test} x log 2 = {least:.0f} nats, "
             f"not {printed.test_nll:g}"
         )
+    if math.isnan(optimum.train_elbo):
+        return NOT_JUDGED, "the optimum is not known"
     close = (
         abs(printed.train_elbo - optimum.train_elbo) <= TOLERANCE
         and abs(printed.test_nll - optimum.test_nll) <= TOLERANCE
@@ -153,7 +166,7 @@ def _verdicts(records: Sequence[dict[Any, Any]]) -> Block:
         "verdict": [row["verdict"] for row in records],
         "because": [row["why"] for row in records],
         "seconds, printed (RTX 3090)": [number(row["seconds_printed"]) for row in records],
-        "seconds, ours (this machine)": [number(row["seconds_ours"], 3) for row in records],
+        "seconds, ours (this machine)": [_known(row["seconds_ours"], 3) for row in records],
     }
     caption = (
         "The rows of the paper's performance table. A reproduced row has ELBO and test NLL within "
@@ -169,20 +182,28 @@ def _numbers(records: Sequence[dict[Any, Any]], name: str) -> Block:
     cells = {
         "data set": [row["dataset"] for row in records],
         "solver": [row["solver"] for row in records],
-        "step": [number(row["step"]) for row in records],
-        "iterations": [str(row["iterations"]) for row in records],
+        "step": [_known(row["step"]) for row in records],
+        "C0": [_known(row["init_scale"]) for row in records],
+        "iterations": [str(row["iterations"] or "–") for row in records],
         "printed": [number(row[f"{name}_printed"]) for row in records],
-        "ours": [number(row[f"{name}_ours"], digits) for row in records],
+        "ours": [_known(row[f"{name}_ours"], digits) for row in records],
         "difference": [_signed(row[f"{name}_difference"]) for row in records],
-        "at the optimum": [number(row[f"{name}_optimum"], digits) for row in records],
+        "at the optimum": [_known(row[f"{name}_optimum"], digits) for row in records],
         "difference ": [_signed(row[f"{name}_optimum_difference"]) for row in records],
     }
     caption = (
         f"{title[0].upper()}{title[1:]}: printed, ours after so many iterations at the paper's "
-        "step (mean over the seeds that did not diverge), and at the optimum."
+        "step (mean over the seeds that neither diverged nor failed; –: not run at this step), "
+        "and at the optimum."
     )
     return Block(caption, pd.DataFrame(cells), text_columns=2)
 
 
+def _known(value: float | None, digits: int = 6) -> str:
+    return "–" if value is None or math.isnan(value) else number(value, digits)
+
+
 def _signed(value: float) -> str:
+    if math.isnan(value):
+        return "–"
     return f"{value:+.3g}" if abs(value) >= 0.0005 else "0"

@@ -1,4 +1,4 @@
-"""How every solver did: where it ended, how fast it was, how far behind the best."""
+"""Performance of each solver: where it ended, how fast it was, how far behind the best."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,32 +7,27 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from gvibench.analysis import (
-    TIE,
-    TIE_LEVEL,
-    Configuration,
-    Ranking,
-    configurations,
-    final,
-    gap,
-    iterations_to,
-    seconds_to,
-)
+from gvibench.analysis.configurations import Configuration, configurations
+from gvibench.analysis.gaps import Effort, final, first_reached, gap, measured, settled
+from gvibench.analysis.ranking import RULE, TIE, TIE_LEVEL, Ranking
+from gvibench.endings import STATUSES, UNUSABLE
 from gvibench.tables.formats import Block, Table, number, spread
 
-__all__ = ["DIVERGED", "LEVELS", "NEVER", "UNDEFINED", "build", "compact", "values_of"]
+__all__ = ["LEVELS", "NEVER", "NONE", "NO_STEP", "UNDEFINED", "build", "compact", "values_of"]
 
 LEVELS = (1e-2, 1e-4, 1e-6)
 """Objective gaps, in nats, to which efforts are counted."""
-DIVERGED = "diverged"
-"""In place of a number: no seed completed."""
 NEVER = "never"
 """In place of a number: no seed got there."""
 UNDEFINED = "undefined"
 """In place of a number: the problem has no such quantity."""
+NO_STEP = "no step worked"
+"""In place of a number: the tuning stage found no step for this solver."""
+NONE = "–"
+"""In place of a text: there is nothing to say."""
 ALONE = "no common seed"
-"""In place of a number: no seed completed here and with the best solver."""
-STATISTICS = ("mean", "min", "max")
+"""In place of a number: no seed is usable here and with the best configuration."""
+STATISTICS = ("median", "mean", "min", "max")
 
 METRICS = {
     "objective": "objective",
@@ -45,93 +40,146 @@ METRICS = {
     "seconds": "seconds",
 }
 """Final values, with their names for readers."""
+EFFORTS = {"first": first_reached, "settled": settled}
 DIGITS = {"test_accuracy": 4, "gap": 3, "difference": 3, "seconds": 3, "iterations": 4}
 DECIMALS = 10
-"""Readers see gaps and differences rounded to so many decimals: the rest is rounding error."""
+"""Readers see gaps and differences rounded to this many decimals: the rest is rounding error."""
+SHOWN = "median [min, max] over the seeds that neither diverged nor failed"
 OVERLAP = (
-    "A difference in (brackets) may be due to the seeds: the bands from minimum to maximum overlap."
+    "A difference in (brackets) may be due to the seeds: the ranges of the final gaps overlap, "
+    f"gaps below {TIE:g} nat counting as {TIE:g}."
+)
+REACHED = (
+    "First reached: the gap is at most the level for the first time. Settled: from there on it "
+    "stays at most the level. Between two records the gap is taken to fall exponentially."
 )
 
 Records = Sequence[dict[Any, Any]]
 
 
 def build(dataset: xr.Dataset) -> Table:
-    """Return the table: a row for every configuration, statistics over its seeds."""
+    """Return the table: a row for each configuration, statistics over its seeds."""
     values = values_of(dataset)
     records = values.to_dict("records")
     return Table(values, [_endings(records), _efforts(records), _comparison(records)])
 
 
 def values_of(dataset: xr.Dataset) -> pd.DataFrame:
-    """Return a row for every configuration, every number in a column of its own."""
-    every = configurations(dataset)
+    """Return a row for each configuration, each number in a column of its own."""
+    configs = configurations(dataset)
     ranking = Ranking.of(dataset)
-    best = ranking.best(every, lambda one: one.problem)
-    of_line = set(map(id, ranking.best_lines(every)))
+    best = ranking.best(configs, lambda config: config.problem)
+    best_lines = set(map(id, ranking.best_lines(configs)))
     seeds = np.asarray(dataset["seed"].values)
-    finals = {name: final(dataset[name].values) for name in METRICS if name != "gap"}
+    finals = {name: final(measured(dataset, name)) for name in METRICS if name != "gap"}
     finals["gap"] = final(gap(dataset, "objective").values)
     efforts = {
-        f"{kind}_to_{level:g}": np.asarray(count(dataset, level).values)
-        for kind, count in (("iterations", iterations_to), ("seconds", seconds_to))
-        for level in LEVELS
+        (kind, level): count(dataset, level) for kind, count in EFFORTS.items() for level in LEVELS
     }
     rows = []
-    for one in every:
+    for config in configs:
         row: dict[str, Any] = {
-            "dataset": one.dataset,
-            "problem": one.panel,
-            "solver": one.solver,
-            "method": one.line,
-            "solver_id": one.solver_id,
-            **{field: str(value) for field, value in one.varied.items()},
-            "step": one.step,
-            "init_scale": one.init_scale,
-            "tuned": one.tuned,
-            "best_of_solver": id(one) in of_line,
-            "seeds": len(one.runs),
-            "diverged": one.diverged,
+            **_identity(config),
+            "best_of_solver": id(config) in best_lines,
+            "seeds": len(config.runs),
+            **{status: config.endings[status] for status in STATUSES},
         }
+        nothing = _why_nothing(config, _note(dataset, "tuning_note", config))
         for name, of_runs in finals.items():
-            row |= _statistics(name, of_runs[one.completed], len(one.completed), UNDEFINED)
-        for name, of_runs in efforts.items():
-            row |= _statistics(name, of_runs[one.completed], len(one.completed), NEVER)
-            row[f"{name}_reached"] = int(np.isfinite(of_runs[one.runs]).sum())
-        row |= _against(one, best[one.problem], finals["objective"], seeds)
+            row |= _statistics(name, of_runs[config.usable], nothing or UNDEFINED)
+        for (kind, level), effort in efforts.items():
+            row |= _effort_columns(config, kind, level, effort, nothing)
+        row |= _against(config, best[config.problem], ranking, finals["objective"], seeds, nothing)
         for name in ("tuning_trials", "tuning_iterations", "tuning_seconds"):
-            row[name] = dataset[name].values[one.runs[0]].item()
+            row[name] = dataset[name].values[config.runs[0]].item()
+        row["tuning_note"] = _note(dataset, "tuning_note", config) or NONE
         rows.append(row)
     # Fields that vary on some data sets only are constant, and not named, on the others.
     return pd.DataFrame(rows).astype(object).fillna("")
 
 
-def _statistics(name: str, values: np.ndarray, completed: int, nothing: str) -> dict[str, Any]:
+def _identity(config: Configuration) -> dict[str, Any]:
+    return {
+        "dataset": config.dataset,
+        "problem": config.panel,
+        "solver": config.solver,
+        "method": config.line,
+        "solver_id": config.solver_id,
+        **{field: str(value) for field, value in config.varied.items()},
+        "step": config.step,
+        "init_scale": config.init_scale,
+        "tuned": config.tuned,
+    }
+
+
+def _note(dataset: xr.Dataset, name: str, config: Configuration) -> str:
+    return str(dataset[name].values[config.runs[0]]) if name in dataset else ""
+
+
+def _why_nothing(config: Configuration, tuning_note: str) -> str:
+    """Return what stands in place of the numbers of a configuration without usable seeds."""
+    if len(config.usable):
+        return ""
+    if NO_STEP in tuning_note:
+        return NO_STEP
+    return " or ".join(status for status in UNUSABLE if config.endings[status])
+
+
+def _statistics(name: str, values: np.ndarray, nothing: str) -> dict[str, Any]:
     """Return the columns of one quantity, over the seeds that have it."""
     known = values[np.isfinite(values)]
-    if completed == 0 or len(known) == 0:
-        mark = DIVERGED if completed == 0 else nothing
-        return {f"{name}_{statistic}": mark for statistic in STATISTICS}
-    found = (known.mean(), known.min(), known.max())
+    if len(known) == 0:
+        return {f"{name}_{statistic}": nothing for statistic in STATISTICS}
+    found = (np.median(known), known.mean(), known.min(), known.max())
     return {f"{name}_{key}": float(value) for key, value in zip(STATISTICS, found, strict=True)}
 
 
-def _against(
-    one: Configuration, best: Configuration, objective: np.ndarray, seeds: np.ndarray
+def _effort_columns(
+    config: Configuration, kind: str, level: float, effort: Effort, nothing: str
 ) -> dict[str, Any]:
-    """Compare final objectives with the best configuration of the problem, seed by seed."""
-    ours = {seeds[run]: objective[run] for run in one.completed}
-    theirs = {seeds[run]: objective[run] for run in best.completed}
-    common = [seed for seed in ours if seed in theirs]
-    pairs = np.array([ours[seed] - theirs[seed] for seed in common])
-    overlap = bool(ours and theirs) and (
-        min(ours.values()) <= max(theirs.values()) + TIE
-        and min(theirs.values()) <= max(ours.values()) + TIE
-    )
+    """Return the columns of the effort to one level, over the seeds that got there."""
+    end = f"{kind}_{level:g}"
+    columns: dict[str, Any] = {
+        f"reached_{end}": int(np.isfinite(effort.iterations[config.runs]).sum())
+    }
+    for name in ("iterations", "seconds"):
+        values = getattr(effort, name)[config.usable]
+        columns |= _statistics(f"{name}_{end}", values, nothing or NEVER)
+    # How much the recording schedule leaves open.
+    for name in ("least", "most"):
+        known = getattr(effort, name)[config.usable]
+        known = known[np.isfinite(known)]
+        columns[f"iterations_{end}_at_{name}"] = (
+            float(np.median(known)) if len(known) else nothing or NEVER
+        )
+    return columns
+
+
+def _against(
+    config: Configuration,
+    best: Configuration,
+    ranking: Ranking,
+    objective: np.ndarray,
+    seeds: np.ndarray,
+    nothing: str,
+) -> dict[str, Any]:
+    """Compare final objectives with the best configuration of the problem, seed by seed.
+
+    `objective` is the one by which all runs of the problem are compared.
+    """
+    ours = {seeds[run]: objective[run] for run in config.usable}
+    theirs = {seeds[run]: objective[run] for run in best.usable}
+    pairs = np.array([ours[seed] - theirs[seed] for seed in ours if seed in theirs])
+    has_best = bool(len(best.usable))
+    tied = has_best and ranking.merit(config) == ranking.merit(best)
     return {
-        "best": f"{best.line}, step {best.step:g}, init_scale {best.init_scale:g}",
-        "is_best": one is best and bool(ours),
-        **_statistics("difference_to_best", pairs, len(ours), ALONE),
-        "bands_overlap_best": overlap,
+        "best": f"{best.line}, step {best.step:g}, init_scale {best.init_scale:g}"
+        if has_best
+        else NONE,
+        "is_best": config is best and has_best,
+        "tied_with_best": tied and config is not best,
+        **_statistics("difference_to_best", pairs, nothing or ALONE),
+        "bands_overlap_best": ranking.overlap(config, best),
     }
 
 
@@ -144,18 +192,24 @@ def _key(records: Records) -> dict[str, list[str]]:
         "solver": [row["method"] for row in records],
         "step": [number(row["step"]) + " (tuned)" * row["tuned"] for row in records],
         "C0": [number(row["init_scale"]) for row in records],
+        "ended": [ended(row) for row in records],
     }
+
+
+def ended(row: dict[Any, Any]) -> str:
+    """Return how many seeds ended in which way, e.g. "4 converged, 1 failed"."""
+    return ", ".join(f"{row[status]} {status}" for status in STATUSES if row[status])
 
 
 def _endings(records: Records) -> Block:
     cells = _key(records)
-    cells["diverged"] = [f"{row['diverged']}/{row['seeds']}" for row in records]
     for name, title in METRICS.items():
         if name not in {"gap", "seconds"}:
             cells[title] = [_cell(row, name) for row in records]
     caption = (
-        "Final values: mean [min, max] over the seeds that did not diverge. Objectives and "
-        "negative log-likelihoods in nats; the paper's train ELBO leaves out the trace term."
+        f"Final values: {SHOWN}. Objectives and negative log-likelihoods in nats, with exact "
+        "expectations where objective_exact is recorded; the paper's train ELBO leaves out the "
+        "trace term."
     )
     return Block(caption, pd.DataFrame(cells), text_columns=2)
 
@@ -163,15 +217,22 @@ def _endings(records: Records) -> Block:
 def _efforts(records: Records) -> Block:
     cells = _key(records)
     cells["seconds in all"] = [_cell(row, "seconds") for row in records]
-    for kind in ("iterations", "seconds"):
-        for level in LEVELS:
-            name = f"{kind}_to_{level:g}"
-            cells[name.replace("_", " ")] = [_reached(row, name) for row in records]
+    for level in LEVELS:
+        for title, name in _effort_titles(level).items():
+            cells[title] = [_reached(row, name) for row in records]
     caption = (
-        "Effort until the objective gap is at most a level in nats, mean [min, max]: over the "
-        "seeds that got there, whose count is given where it is not all of them."
+        "Effort until the objective gap is at most a level in nats: median [min, max] over the "
+        f"seeds that got there, whose count is given where it is not all of them. {REACHED}"
     )
     return Block(caption, pd.DataFrame(cells), text_columns=2)
+
+
+def _effort_titles(level: float) -> dict[str, str]:
+    return {
+        f"iterations, {level:g} first reached": f"iterations_first_{level:g}",
+        f"iterations, {level:g} settled": f"iterations_settled_{level:g}",
+        f"seconds, {level:g} settled": f"seconds_settled_{level:g}",
+    }
 
 
 def _comparison(records: Records) -> Block:
@@ -180,51 +241,51 @@ def _comparison(records: Records) -> Block:
     cells["behind the best"] = [_behind(row) for row in records]
     caption = (
         "Final objective gap, and the difference to the best configuration on the same problem, "
-        f"seed by seed: mean [min, max] in nats. {OVERLAP}"
+        f"seed by seed: median [min, max] in nats. {RULE} {OVERLAP}"
     )
     if any(row["tuned"] for row in records):
         cells["tuning trials"] = [str(row["tuning_trials"]) for row in records]
         cells["tuning iterations"] = [str(row["tuning_iterations"]) for row in records]
         cells["tuning seconds"] = [number(row["tuning_seconds"], 3) for row in records]
         caption += " Tuning: what the choice of step and C0 cost."
+    if any(row["tuning_note"] != NONE for row in records):
+        cells["tuning notes"] = [row["tuning_note"] for row in records]
     return Block(caption, pd.DataFrame(cells), text_columns=2)
 
 
 def compact(values: pd.DataFrame) -> Block:
-    """Return the one block that fits on a screen: every solver at its best."""
+    """Return the one block that fits on a screen: each solver at its best."""
     records = [row for row in values.to_dict("records") if row["best_of_solver"]]
     cells = _key(records)
-    cells["diverged"] = [f"{row['diverged']}/{row['seeds']}" for row in records]
     cells["objective gap"] = [_cell(row, "gap") for row in records]
     cells["behind the best"] = [_behind(row) for row in records]
-    for name in (f"iterations_to_{TIE_LEVEL:g}", f"seconds_to_{TIE_LEVEL:g}"):
-        cells[name.replace("_", " ")] = [_reached(row, name) for row in records]
+    for title, name in _effort_titles(TIE_LEVEL).items():
+        cells[title] = [_reached(row, name) for row in records]
     for name in ("test_nll", "test_accuracy"):
         cells[METRICS[name]] = [_cell(row, name) for row in records]
-    caption = (
-        "Every solver at its best step and initial scale: mean [min, max] over the seeds that did "
-        f"not diverge. {OVERLAP}"
-    )
+    caption = f"Each solver at its best step and initial scale: {SHOWN}. {REACHED} {OVERLAP}"
     return Block(caption, pd.DataFrame(cells), text_columns=2)
 
 
 def _cell(row: dict[Any, Any], name: str) -> str:
-    mean, low, high = (row[f"{name}_{statistic}"] for statistic in STATISTICS)
-    if isinstance(mean, str):
-        return mean
+    center, low, high = (row[f"{name}_{statistic}"] for statistic in ("median", "min", "max"))
+    if isinstance(center, str):
+        return center
     if name in {"gap", "difference_to_best"}:
-        mean, low, high = (round(value, DECIMALS) + 0.0 for value in (mean, low, high))
-    return spread(mean, low, high, DIGITS.get(name.partition("_to_")[0], 6))
+        center, low, high = (round(value, DECIMALS) + 0.0 for value in (center, low, high))
+    return spread(center, low, high, DIGITS.get(name.partition("_")[0], DIGITS.get(name, 6)))
 
 
 def _behind(row: dict[Any, Any]) -> str:
     if row["is_best"]:
         return "best"
+    if row["tied_with_best"]:
+        return "tied"
     text = _cell(row, "difference_to_best")
     return f"({text})" if row["bands_overlap_best"] else text
 
 
 def _reached(row: dict[Any, Any], name: str) -> str:
     text = _cell(row, name)
-    count, seeds = row[f"{name}_reached"], row["seeds"]
+    count, seeds = row[f"reached_{name.partition('_')[2]}"], row["seeds"]
     return text if count in {0, seeds} else f"{text} ({count}/{seeds})"

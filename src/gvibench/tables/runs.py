@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from gvibench.analysis import configurations, final, gap
+from gvibench.analysis.configurations import configurations
+from gvibench.analysis.gaps import final, gap
 from gvibench.tables.formats import Block, Table, number
 
 __all__ = ["build", "values_of"]

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import xarray as xr
 
-from gvibench.analysis import unique
+from gvibench.analysis.configurations import unique
 from gvibench.runtimes import OURS, PAPER, Runtime, Work, exponent, measure
 from gvibench.tables.formats import Block, Table, number, spread
 

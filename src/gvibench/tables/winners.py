@@ -1,4 +1,4 @@
-"""Who wins, on which data, and by how much."""
+"""Winners: who gets to a small gap first, on which data, and by how much."""
 
 from typing import Any
 
@@ -6,80 +6,118 @@ import pandas as pd
 import xarray as xr
 
 from gvibench.tables.formats import Block, Table, number
-from gvibench.tables.performance import LEVELS, values_of
+from gvibench.tables.performance import LEVELS, REACHED, values_of
 
 __all__ = ["build"]
 
 MEASURES = {"iterations": "fewest iterations", "seconds": "least time (s)"}
+CLOSEST = "smallest final gap (nat)"
+"""What solvers compete for where none of them settles at any level."""
+UNRESOLVED = "not resolved by the records"
+"""In place of a factor: the recording schedule leaves open who was first."""
 
 
 def build(dataset: xr.Dataset) -> Table:
-    """Return the table: a row for every problem and measure, solvers at their best.
+    """Return the table: a row for each problem and measure, solvers at their best.
 
-    Solvers compete for the smallest gap of `LEVELS` that any of them reaches with every seed.
+    Solvers compete for the smallest gap of `LEVELS` at which any of them settles with each seed.
     """
     values = values_of(dataset)
     best = values[values["best_of_solver"]]
-    rows = [
-        _row(problem, list(of_problem.to_dict("records")), measure)
-        for problem, of_problem in best.groupby("problem", sort=False)
-        for measure in MEASURES
-    ]
+    rows = []
+    for problem, of_problem in best.groupby("problem", sort=False):
+        records = list(of_problem.to_dict("records"))
+        level = _common_level(records)
+        if level is None:
+            rows.append({"problem": problem, **_closest(records)})
+        else:
+            rows += [{"problem": problem, **_first(records, level, name)} for name in MEASURES]
     return Table(pd.DataFrame(rows), [_block(rows)])
 
 
-def _row(problem: Any, records: list[dict[Any, Any]], measure: str) -> dict[str, Any]:
-    row: dict[str, Any] = {"problem": problem, "measure": measure}
+def _common_level(records: list[dict[Any, Any]]) -> float | None:
     for level in sorted(LEVELS):
-        name = f"{measure}_to_{level:g}"
-        arrived = [one for one in records if one[f"{name}_reached"] == one["seeds"]]
-        if arrived:
-            break
-    else:
-        closest = min(records, key=lambda one: _as_number(one["gap_mean"]))
-        return row | {
-            "level": None,
-            "winner": closest["method"],
-            "value": closest["gap_mean"],
-            "runner_up": None,
-            "factor": None,
-            "not_arrived": ", ".join(one["method"] for one in records),
-        }
-    ordered = sorted(arrived, key=lambda one: one[f"{name}_mean"])
-    first = ordered[0]
-    second = ordered[1] if len(ordered) > 1 else None
-    return row | {
+        if any(_settles(row, level) for row in records):
+            return level
+    return None
+
+
+def _settles(row: dict[Any, Any], level: float) -> bool:
+    return bool(row[f"reached_settled_{level:g}"] == row["seeds"])
+
+
+def _first(records: list[dict[Any, Any]], level: float, measure: str) -> dict[str, Any]:
+    name = f"{measure}_settled_{level:g}_median"
+    ordered = sorted((row for row in records if _settles(row, level)), key=lambda row: row[name])
+    winner, *others = ordered
+    runner_up = others[0] if others else None
+    return {
+        "measure": MEASURES[measure],
         "level": level,
-        "winner": f"{first['method']} (step {first['step']:g}, C0 {first['init_scale']:g})",
-        "value": first[f"{name}_mean"],
-        "runner_up": second and second["method"],
-        "factor": second and second[f"{name}_mean"] / max(first[f"{name}_mean"], 1e-12),
-        "not_arrived": ", ".join(one["method"] for one in records if one not in arrived),
+        "winner": _named(winner),
+        "value": winner[name],
+        "runner_up": runner_up and runner_up["method"],
+        "factor": runner_up and runner_up[name] / max(winner[name], 1e-12),
+        "resolved": runner_up is None or _is_resolved(winner, runner_up, level),
+        "not_arrived": ", ".join(row["method"] for row in records if row not in ordered),
     }
 
 
-def _as_number(value: Any) -> float:
-    return value if isinstance(value, float) else float("inf")
+def _is_resolved(winner: dict[Any, Any], other: dict[Any, Any], level: float) -> bool:
+    end = f"settled_{level:g}"
+    latest, earliest = winner[f"iterations_{end}_at_most"], other[f"iterations_{end}_at_least"]
+    exact = all(
+        row[f"iterations_{end}_at_most"] == row[f"iterations_{end}_at_least"]
+        for row in (winner, other)
+    )
+    return exact or bool(latest < earliest)
+
+
+def _closest(records: list[dict[Any, Any]]) -> dict[str, Any]:
+    usable = [row for row in records if isinstance(row["gap_median"], float)]
+    ordered = sorted(usable, key=lambda row: row["gap_median"])
+    winner = ordered[0] if ordered else None
+    return {
+        "measure": CLOSEST,
+        "level": None,
+        "winner": _named(winner) if winner else "none",
+        "value": winner and winner["gap_median"],
+        "runner_up": ordered[1]["method"] if len(ordered) > 1 else None,
+        "factor": None,
+        "resolved": True,
+        "not_arrived": ", ".join(row["method"] for row in records),
+    }
+
+
+def _named(row: dict[Any, Any]) -> str:
+    return f"{row['method']} (step {row['step']:g}, C0 {row['init_scale']:g})"
 
 
 def _block(rows: list[dict[str, Any]]) -> Block:
     cells = {
         "data set": [row["problem"] for row in rows],
-        "measure": [MEASURES[row["measure"]] for row in rows],
+        "measure": [row["measure"] for row in rows],
         "to a gap of": [_or_dash(row["level"]) for row in rows],
         "winner": [row["winner"] for row in rows],
         "its value": [_or_dash(row["value"], 3) for row in rows],
         "runner-up": [row["runner_up"] or "–" for row in rows],
-        "takes": [(row["factor"] and f"{row['factor']:.3g} x") or "–" for row in rows],
-        "did not arrive": [row["not_arrived"] or "–" for row in rows],
+        "takes": [_factor(row) for row in rows],
+        "did not settle": [row["not_arrived"] or "–" for row in rows],
     }
     caption = (
-        "Who gets there first: mean over the seeds, each solver at its best step and initial "
+        "Who gets there first: median over the seeds, each solver at its best step and initial "
         "scale, to the smallest of the gaps "
-        f"{', '.join(f'{level:g}' for level in LEVELS)} nats that a solver reaches with every "
-        "seed. Where none does, the winner is the one with the smallest final gap, its value."
+        f"{', '.join(f'{level:g}' for level in LEVELS)} nats at which a solver settles with each "
+        f"seed. Where none does, solvers are compared by their final gap. {REACHED} Where the "
+        "records leave open who was first, the table says so."
     )
     return Block(caption, pd.DataFrame(cells), text_columns=4)
+
+
+def _factor(row: dict[str, Any]) -> str:
+    if not row["factor"]:
+        return "–"
+    return f"{row['factor']:.3g} x" if row["resolved"] else UNRESOLVED
 
 
 def _or_dash(value: float | str | None, digits: int = 6) -> str:

@@ -6,7 +6,9 @@ from typing import Any
 import xarray as xr
 from matplotlib.figure import Figure
 
-from gvibench.analysis import Configuration, Ranking, band_over_iterations, configurations, unique
+from gvibench.analysis.bands import band_over_iterations
+from gvibench.analysis.configurations import Configuration, configurations, unique
+from gvibench.analysis.ranking import Ranking
 from gvibench.figures.panels import Panels, draw_band, handle, log_gaps, looks_of, positive_log
 
 __all__ = ["plot"]

@@ -36,7 +36,7 @@ def write_page(job: dict[str, Any], aggregate: Path, figures: Sequence[Path], ou
     out
         Path of the HTML file.
     """
-    from gvibench.analysis import open_aggregate
+    from gvibench.analysis.configurations import open_aggregate
     from gvibench.report.page.document import write_document
     from gvibench.report.page.payload import Study, payload
     from gvibench.report.page.sections import figures_of
@@ -56,7 +56,7 @@ def write_comparison(first: Path, second: Path, out: Path) -> None:
 
     Lines are named after their study, A or B, and runs that both have are compared one by one.
     """
-    from gvibench.analysis import open_aggregate
+    from gvibench.analysis.configurations import open_aggregate
     from gvibench.finished import opened_study
     from gvibench.report.page.comparison import compared_runs
     from gvibench.report.page.document import write_document

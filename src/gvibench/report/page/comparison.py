@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from gvibench.analysis import configurations, final
+from gvibench.analysis.configurations import configurations
+from gvibench.analysis.gaps import final
 from gvibench.report.page.sections import Section, table_section
 from gvibench.report.summary import count
 from gvibench.tables.formats import Block, number

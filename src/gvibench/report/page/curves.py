@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gvibench.analysis import ROUNDING
+from gvibench.analysis.gaps import ROUNDING
 
 __all__ = [
     "LINEAR_TOLERANCE",

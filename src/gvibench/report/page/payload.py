@@ -7,20 +7,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from gvibench.analysis import (
-    ROUNDING,
-    Configuration,
-    Ranking,
-    configurations,
-    final,
-    gap,
-    iterations_to,
-    reference,
-    seconds_to,
-    seeds_over,
-    seeds_over_iterations,
-    unique,
-)
+from gvibench.analysis.bands import seeds_over, seeds_over_iterations
+from gvibench.analysis.configurations import Configuration, configurations, unique
+from gvibench.analysis.gaps import ROUNDING, final, gap, reference, settled
+from gvibench.analysis.ranking import Ranking
+from gvibench.endings import UNUSABLE
 from gvibench.figures.curves import TEST_FLOOR
 from gvibench.figures.panels import FLOOR, looks_of
 from gvibench.figures.profile import LEVEL
@@ -118,6 +109,7 @@ def payload(studies: Sequence[Study], extra: Sequence[Section] = ()) -> dict[str
         "metrics": METRICS,
         "levels": LEVELS,
         "level": LEVEL,
+        "unusable": UNUSABLE,
         "panels": unique(one.panel for _, one in every),
         "lines": [
             {
@@ -183,8 +175,9 @@ class _Curves:
         references = {metric: reference(dataset, metric) for metric in gaps}
         clocks = {name: dataset[name].values for name in AXES if name in dataset.data_vars}
         finals = {metric: final(found.values) for metric, found in gaps.items()}
+        reached = [settled(dataset, level) for level in LEVELS]
         efforts = np.array(
-            [of(dataset, level).values for of in (iterations_to, seconds_to) for level in LEVELS]
+            [effort.iterations for effort in reached] + [effort.seconds for effort in reached]
         )
         seeds = dataset["seed"].values
         places = {}
@@ -193,7 +186,7 @@ class _Curves:
             most = MOST_POINTS if id(one) in best else MOST_POINTS // 4
             places[id(one)] = self._add_curves(one, gaps, clocks, most)
         for one in every:
-            done = one.completed
+            done = one.usable
             self.configurations.append(
                 {
                     "line": lines.index((number, one.line)),
@@ -203,7 +196,9 @@ class _Curves:
                     "tuned": one.tuned,
                     "rank": rank[id(one)],
                     "seeds": seeds[one.runs].tolist(),
-                    "diverged": one.diverged,
+                    "unusable": {
+                        status: one.endings[status] for status in UNUSABLE if one.endings[status]
+                    },
                     "references": {
                         metric: _number(found[one.runs[0]]) for metric, found in references.items()
                     },

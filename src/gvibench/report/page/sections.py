@@ -13,9 +13,13 @@ import pandas as pd
 import xarray as xr
 
 from gvibench import tables
-from gvibench.analysis import completed, configurations, final, unique
-from gvibench.report.summary import CAPTIONS, count, diverged_rows, reference_words
-from gvibench.tables.formats import Block, number, to_csv
+from gvibench.analysis.configurations import configurations, unique
+from gvibench.analysis.gaps import final
+from gvibench.analysis.ranking import RULE
+from gvibench.endings import STATUSES
+from gvibench.failures import RETRIED
+from gvibench.report.summary import CAPTIONS, ending_rows, missing_optima, reference_words
+from gvibench.tables.formats import Block, error_table, number, to_csv
 from gvibench.tables.performance import compact, values_of
 
 __all__ = ["Section", "figures_of", "overview", "provenance", "table_section", "tables_of"]
@@ -33,10 +37,10 @@ MOST_BYTES = 2_500_000
 
 
 def overview(dataset: xr.Dataset) -> Section:
-    """Return what was run, on what, how long, what diverged and who was best."""
+    """Return what was run, on what, how long, how runs ended and who was best."""
     every = configurations(dataset)
-    done = completed(dataset)
-    best = compact(values_of(dataset))
+    values = values_of(dataset)
+    best = compact(values)
     winners = best.cells[best.cells["behind the best"] == "best"].drop(columns="behind the best")
     hosts = unique(zip(dataset["host"].values, dataset["device"].values, strict=True))
     alone = bool(dataset["exclusive"].values.all())
@@ -49,7 +53,7 @@ def overview(dataset: xr.Dataset) -> Section:
             "solvers": len(unique(one.line for one in every)),
             "configurations": len(every),
             "seeds": len(unique(dataset["seed"].values.tolist())),
-            "diverged": int((~done).sum()),
+            **{status: sum(one.endings[status] for one in every) for status in STATUSES},
         },
         "facts": {
             "Problems": ", ".join(unique(one.panel for one in every)),
@@ -63,11 +67,16 @@ def overview(dataset: xr.Dataset) -> Section:
             + ("; no other job ran beside a run" if alone else "; other jobs may have run beside"),
             "Gaps": f"of the objective: from {reference_words(dataset)}; of test metrics: from the "
             "best value seen",
+            **{
+                f"No optimum for {problem}": reason
+                for problem, reason in missing_optima(dataset).items()
+            },
+            "Rule": RULE,
         },
         "best": table_section("Best solver on each problem", Block("", winners, 2)),
-        "diverged": table_section(
-            f"{count(int((~done).sum()), 'run')} of {len(done)} diverged",
-            Block("", pd.DataFrame(diverged_rows(dataset)), 2),
+        "ended": table_section(
+            "Runs that stalled, failed or diverged",
+            Block("", pd.DataFrame(ending_rows(dataset)), 2),
         ),
     }
 
@@ -89,7 +98,12 @@ def tables_of(dataset: xr.Dataset, names: Iterable[str]) -> list[Section]:
     """Return the blocks of the given tables, each with its table's full values for CSV."""
     found = []
     for name in names:
-        table = tables.REGISTRY.load(name).build(dataset)
+        try:
+            table = tables.REGISTRY.load(name).build(dataset)
+        except RETRIED:
+            raise
+        except Exception as error:
+            table = error_table(name, error)
         head, *rows = csv.reader(io.StringIO(to_csv(table)))
         values = {"head": head, "rows": rows}
         blocks = [table_section(block.caption, block) | {"csv": values} for block in table.blocks]
@@ -110,9 +124,12 @@ def table_section(caption: str, block: Block) -> Section:
 def figures_of(paths: Sequence[Path]) -> list[Section]:
     """Return the static figures, each in the smaller of its formats, as far as there is room."""
     by_name: dict[str, list[Path]] = {}
+    errors = {}
     for path in paths:
         if path.suffix in TYPES:
             by_name.setdefault(path.stem, []).append(path)
+        elif path.suffix == ".json" and "error" in (metadata := json.loads(path.read_text())):
+            errors[path.stem] = metadata["error"]
     found, room = [], MOST_BYTES
     for name, formats in by_name.items():
         smallest = min(formats, key=lambda path: path.stat().st_size)
@@ -123,7 +140,8 @@ def figures_of(paths: Sequence[Path]) -> list[Section]:
             # As an image: a browser runs no script of it and follows no link in it.
             encoded = base64.b64encode(content).decode("ascii")
             source = f"data:{TYPES[smallest.suffix]};base64,{encoded}"
-        found.append({"name": name, "caption": CAPTIONS.get(name, name), "source": source})
+        caption = errors.get(name) or CAPTIONS.get(name, name)
+        found.append({"name": name, "caption": caption, "source": source})
     return found
 
 

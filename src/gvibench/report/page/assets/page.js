@@ -108,7 +108,7 @@ function show() {
   byId('curve-note').textContent = noteOnCurves();
   for (const name of everyPanel) {
     const hidden = !chosen.panels.includes(name);
-    panels.curves.get(name).update({hidden, note: noteOnDivergence(name)});
+    panels.curves.get(name).update({hidden, note: noteOnUnusable(name)});
     panels.steps.get(name).update({hidden});
   }
   for (const panel of panels.profile) panel.update();
@@ -128,10 +128,13 @@ function noteOnCurves() {
   return words.join(' ');
 }
 
-function noteOnDivergence(panel) {
-  const failed = configurationsIn(panel).filter((one) => one.diverged);
-  if (!failed.length) return '';
-  return `diverged: ${failed.map((one) => `${everyLine[one.line]} ${one.diverged}/${one.seeds.length}`).join(', ')}`;
+function noteOnUnusable(panel) {
+  const here = configurationsIn(panel);
+  return content.unusable.map((status) => {
+    const words = here.filter((one) => one.unusable[status])
+      .map((one) => `${everyLine[one.line]} ${one.unusable[status]}/${one.seeds.length}`);
+    return words.length ? `${status}: ${words.join(', ')}` : '';
+  }).filter(Boolean).join('; ');
 }
 
 // Words and tables
@@ -148,13 +151,13 @@ function fillOverview() {
   document.querySelector('h1').textContent = content.title;
   for (const study of content.studies) {
     const counts = element('ul', {className: 'counts'}, ...Object.entries(study.counts).map(([name, count]) =>
-      element('li', {className: name === 'diverged' && count ? 'alarm' : ''},
+      element('li', {className: content.unusable.includes(name) && count ? 'alarm' : ''},
         element('b', {}, String(count)), count === 1 ? name.replace(/s$/, '') : name)));
     byId('overview-studies').append(
       ...(study.label ? [element('h2', {}, studyTitle(study))] : []),
       counts,
       facts({Study: study.source ? `${study.name} (${study.source})` : study.name, ...study.facts}),
-      ...[study.best, study.diverged].filter((section) => section.rows.length).map((section) => makeTable(section)));
+      ...[study.best, study.ended].filter((section) => section.rows.length).map((section) => makeTable(section)));
   }
   byId('comparison').append(...content.extra.map((section) => makeTable(section)));
 }

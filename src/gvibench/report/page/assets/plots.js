@@ -1,11 +1,12 @@
 // The interactive plots: curves, performance profiles and step sensitivity.
 
 const BANDS = {
-  minmax: {line: 'mean', low: 'min', high: 'max', words: 'min to max'},
+  minmax: {line: 'median', low: 'min', high: 'max', words: 'min to max'},
+  mean: {line: 'mean', low: 'min', high: 'max', words: 'min to max'},
   quartiles: {line: 'median', low: 'quartile_1', high: 'quartile_3', words: 'quartiles'},
-  none: {line: 'mean', low: null, high: null, words: ''},
+  none: {line: 'median', low: null, high: null, words: ''},
 };
-const DIVERGED_AT = 0.97;
+const UNUSABLE_AT = 0.97;
 
 // Plotly reads a few HTML tags in texts; names are to be shown as they are.
 const plain = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
@@ -45,16 +46,20 @@ function bandTrace(x, low, high, line, extra = {}) {
   };
 }
 
+function usableSeeds(one) {
+  return one.seeds.length - Object.values(one.unusable).reduce((total, count) => total + count, 0);
+}
+
 function settingsOf(one) {
-  const diverged = one.diverged ? `, ${one.diverged} diverged` : '';
+  const lost = Object.entries(one.unusable).map(([status, count]) => `, ${count} ${status}`).join('');
   const seeds = one.seeds.length === 1 ? '1 seed' : `${one.seeds.length} seeds`;
-  return `step ${written(one.step)}${one.tuned ? ' (tuned)' : ''}, C0 ${written(one.scale)}<br>${seeds}${diverged}`;
+  return `step ${written(one.step)}${one.tuned ? ' (tuned)' : ''}, C0 ${written(one.scale)}<br>${seeds}${lost}`;
 }
 
 function hoverTexts(found, band, one, where) {
   const {low, high, line, words} = BANDS[band];
   return Array.from(found[line], (value, k) => {
-    const between = low && one.seeds.length - one.diverged > 1
+    const between = low && usableSeeds(one) > 1
       ? `<br>${words}: ${written(found[low][k])} … ${written(found[high][k])}` : '';
     return `<b>${plain(everyLine[one.line])}</b><br>${where(k)}<br>${line}: ${written(value)}${between}<br>${settingsOf(one)}`;
   });
@@ -70,7 +75,7 @@ function curveTraces(panel) {
     if (!found) continue;
     const line = content.lines[one.line];
     const hover = hoverTexts(found, chosen.band, one, (k) => `${content.axes[chosen.x]} ${written(found.at[k])}`);
-    if (band.low && one.seeds.length - one.diverged > 1) {
+    if (band.low && usableSeeds(one) > 1) {
       const start = chosen.xscale === 'log' && found.at[0] <= 0 ? 1 : 0;
       const part = (row) => drawable(row).subarray(start);
       bands.push(bandTrace(found.at.subarray(start), part(found[band.low]), part(found[band.high]), line));
@@ -109,8 +114,8 @@ function profileTraces(cost) {
   const ratios = new Map(order.map((line) => [line, []]));
   for (const ofProblem of costs.values()) {
     const least = Math.min(...ofProblem.values());
-    for (const line of order) {
-      const spent = ofProblem.get(line) ?? Infinity;
+    // A line is judged on the problems it was given.
+    for (const [line, spent] of ofProblem) {
       ratios.get(line).push(Number.isFinite(spent) ? spent / least : Infinity);
     }
   }
@@ -124,7 +129,7 @@ function profileTraces(cost) {
     return {
       x, y, type: 'scatter', mode: 'lines', name: plain(line.name),
       line: {color: opaque(colorOf(line)), dash: dashOf(line), width: 2, shape: 'hv'},
-      text: `<b>${plain(line.name)}</b>`, hovertemplate: '%{text}<br>within %{x:.3g} times the best: %{y:.1%}<extra></extra>',
+      text: `<b>${plain(line.name)}</b>`, hovertemplate: '%{text}<br>within %{x:.3g} times the best: %{y:.1%}' + ` of ${found.length}<extra></extra>`,
       meta: {kind: 'line', line: number},
     };
   });
@@ -166,13 +171,13 @@ function stepTraces(panel) {
       text: usable.flatMap(([one, found]) => hoverTexts(found, chosen.band, one, () => 'final value')),
       hovertemplate: '%{text}<extra></extra>', meta: {kind: 'line', line: members[0].line, scale: members[0].scale},
     });
-    const failed = members.filter((one) => one.diverged);
+    const failed = members.filter((one) => usableSeeds(one) < one.seeds.length);
     if (failed.length) {
       traces.push({
-        x: failed.map((one) => one.step), y: failed.map(() => DIVERGED_AT), yaxis: 'y2', type: 'scatter', mode: 'markers',
+        x: failed.map((one) => one.step), y: failed.map(() => UNUSABLE_AT), yaxis: 'y2', type: 'scatter', mode: 'markers',
         name: plain(line.name), marker: {color, symbol: 'x-thin', size: 8, line: {color, width: 2}},
-        text: failed.map((one) => `<b>${plain(line.name)}</b><br>${one.diverged} of ${one.seeds.length} seeds diverged<br>step ${written(one.step)}, C0 ${written(one.scale)}`),
-        hovertemplate: '%{text}<extra></extra>', meta: {kind: 'diverged', line: members[0].line},
+        text: failed.map((one) => `<b>${plain(line.name)}</b><br>${one.seeds.length - usableSeeds(one)} of ${one.seeds.length} seeds diverged or failed<br>step ${written(one.step)}, C0 ${written(one.scale)}`),
+        hovertemplate: '%{text}<extra></extra>', meta: {kind: 'unusable', line: members[0].line},
       });
     }
   }
@@ -209,7 +214,7 @@ class Panel {
       return made;
     };
     this.plot = element('div', {className: 'plot', role: 'img', 'aria-label': title});
-    this.note = element('p', {className: 'diverged'});
+    this.note = element('p', {className: 'unusable'});
     this.frame = element('article', {className: 'panel'},
       element('div', {}, element('h3', {}, title),
         button('↺', 'Reset the zoom', () => { this.stale = true; this.drawIfSeen(); }),

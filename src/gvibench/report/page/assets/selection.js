@@ -6,7 +6,7 @@ const distinct = (values) => [...new Set(values)];
 const ascending = (values) => distinct(values).sort((a, b) => a - b);
 const steps = ascending(content.configurations.map((one) => one.step)).map(String);
 const scales = ascending(content.configurations.map((one) => one.scale)).map(String);
-// What some run has; all of it if every run diverged, so that there is something to choose.
+// What some run has; all of it if no run is usable, so that there is something to choose.
 const known = (names, has) => {
   const found = names.filter((name) => content.configurations.some((one) => has(one, name)));
   return found.length ? found : names;
@@ -19,7 +19,7 @@ const OPTIONS = {
   x: axes,
   yscale: ['log', 'linear'],
   xscale: ['log', 'linear'],
-  band: ['minmax', 'quartiles', 'none'],
+  band: ['minmax', 'mean', 'quartiles', 'none'],
   step: ['best', 'all', ...steps],
   scale: ['best', 'all', ...scales],
   level: content.levels.map(String),

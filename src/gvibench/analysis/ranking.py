@@ -1,0 +1,97 @@
+"""Decide which configuration is best, by one rule that every page prints."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from gvibench.analysis.configurations import Configuration, Floats
+from gvibench.analysis.gaps import final, gap, settled
+
+__all__ = ["RULE", "TIE", "TIE_LEVEL", "Ranking"]
+
+TIE = 1e-8
+"""Gaps below this many nats count as equal: what is left is rounding."""
+TIE_LEVEL = 1e-4
+"""Among equals the one that settles at this gap in the fewest iterations is best."""
+RULE = (
+    "Best is the configuration with the fewest seeds that diverged or failed, then the lowest "
+    f"median of the final objective gaps (gaps below {TIE:g} nat count as equal), then the fewest "
+    f"iterations until the gap settles at {TIE_LEVEL:g} nat or less (median), then the smallest "
+    "step."
+)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The quantities by which configurations are ranked: see `RULE`."""
+
+    gaps: Floats
+    """Final objective gap of each run."""
+    efforts: Floats
+    """Iterations until each run settles at a small gap."""
+
+    @classmethod
+    def of(cls, dataset: xr.Dataset) -> "Ranking":
+        """Return the ranking for the runs of a study."""
+        gaps = final(gap(dataset, "objective").values)
+        return cls(gaps, settled(dataset, TIE_LEVEL).iterations)
+
+    def merit(self, configuration: Configuration) -> tuple[float, float, float]:
+        """Return what decides: configurations of equal merit are tied, the lowest is best."""
+        runs = configuration.usable
+        if len(runs) == 0:
+            return (1.0, np.inf, np.inf)
+        efforts = np.nan_to_num(self.efforts[runs], nan=np.inf)
+        return (
+            configuration.unusable / len(configuration.runs),
+            max(float(np.median(self.gaps[runs])), TIE),
+            # A median of infinite efforts is infinite, not NaN.
+            float(np.sort(efforts)[len(efforts) // 2])
+            if np.isinf(efforts).any()
+            else float(np.median(efforts)),
+        )
+
+    def key(self, configuration: Configuration) -> tuple[Any, ...]:
+        """Return what to sort by. Ties are broken by settings, never by a name."""
+        return (
+            *self.merit(configuration),
+            configuration.step,
+            configuration.init_scale,
+            configuration.identity,
+        )
+
+    def best(
+        self, candidates: Iterable[Configuration], within: Callable[[Configuration], Any]
+    ) -> dict[Any, Configuration]:
+        """Return the best candidate of each group, groups being told apart by `within`."""
+        best: dict[Any, Configuration] = {}
+        for candidate in candidates:
+            group = within(candidate)
+            if group not in best or self.key(candidate) < self.key(best[group]):
+                best[group] = candidate
+        return best
+
+    def best_lines(self, candidates: Iterable[Configuration]) -> list[Configuration]:
+        """Return the best step and initial scale of each solver in each panel."""
+        return list(self.best(candidates, lambda one: (one.panel, one.line)).values())
+
+    def band(self, configuration: Configuration) -> tuple[float, float] | None:
+        """Return the smallest and the largest final gap over the usable seeds, if there are any.
+
+        Gaps below `TIE` count as `TIE`, so that bands of rounding errors overlap.
+        """
+        gaps = self.gaps[configuration.usable]
+        gaps = gaps[np.isfinite(gaps)]
+        if len(gaps) == 0:
+            return None
+        return max(float(gaps.min()), TIE), max(float(gaps.max()), TIE)
+
+    def overlap(self, one: Configuration, other: Configuration) -> bool:
+        """Return whether the bands of the final gaps of two configurations overlap."""
+        bands = self.band(one), self.band(other)
+        if bands[0] is None or bands[1] is None:
+            return False
+        return bands[0][0] <= bands[1][1] and bands[1][0] <= bands[0][1]
