@@ -12,6 +12,7 @@ from gvibench import worker
 from gvibench.errors import UserError
 from gvibench.expansion import expand
 from gvibench.study import load_config
+from gvibench.upkeep import require_own_files
 
 ENDS = {"figures": ("pdf", "svg", "png", "json"), "tables": ("csv", "md", "tex")}
 
@@ -33,7 +34,7 @@ def plan_of(studies, **config):
 def rejection(study, **config):
     """Return why a study is rejected; an empty text if it is accepted."""
     try:
-        plan_of({"s": study}, **config)
+        require_own_files(plan_of({"s": study}, **config))
     except UserError as error:
         return str(error)
     return ""

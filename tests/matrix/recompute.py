@@ -117,13 +117,13 @@ def settles(run, gaps, level):
 
 
 def reaches(run, gaps, level):
+    """Return the first and the last iteration at which the run may first have reached it."""
+    at = run.curves["iteration"]
     inside = [k for k, gap in enumerate(gaps) if gap <= level]
     if not inside:
         return None
-    k = inside[0]
-    return (at := run.curves["iteration"])[k] if k == 0 else at[k - 1] + 1, run.curves["iteration"][
-        k
-    ]
+    first = inside[0]
+    return (at[first - 1] + 1 if first else at[0]), at[first]
 
 
 def check_statuses(runs):

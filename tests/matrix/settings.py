@@ -1,0 +1,228 @@
+"""Values of every key of a config: representative ones, extreme ones, and some that are refused.
+
+A key without values fails `test_every_key_has_values`, so that a new key comes with its own.
+"""
+
+# ruff: noqa: RUF005  (sums of values read better than unpacking)
+
+from dataclasses import dataclass, field
+from typing import Any
+
+BASE: dict[str, Any] = {
+    "datasets": {"wdbc": {}},
+    "solvers": {"vn": {}, "second": {"solver": "sr-vn"}},
+    "step": 0.1,
+    "init_scale": 0.5,
+    "iterations": 6,
+    "seeds": 2,
+    "figures": [],
+    "tables": ["performance"],
+}
+"""The study that a value is put into."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """One value of a key."""
+
+    value: Any
+    beside: dict[str, Any] = field(default_factory=dict)
+    """Settings of the study that the value needs or is interesting with."""
+    rejected: str = ""
+    """Part of the sentence that refuses it; empty if it must run."""
+
+
+def ok(*values, **beside):
+    return [Value(value, beside) for value in values]
+
+
+def bad(value, rejected, **beside):
+    return [Value(value, beside, rejected)]
+
+
+PIECEWISE = {"expectation": "piecewise"}
+STOCHASTIC = {"expectation": "stochastic"}
+LINEAR = {"model": "linear"}
+OWN = {"dataset": "own"}
+
+# Keys that may stand in a study, under a data set, a solver, and a solver within a data set.
+ANYWHERE = {
+    "model": ok("logistic", "linear", "non-convex") + bad("probit", "did you mean|should be"),
+    "gamma": ok(0.0, 0.001, 0.1, 1.0, 3.0) + bad(-1.0, "greater than or equal to 0"),
+    "sigma": ok(0.01, 1.0, 30.0, **LINEAR) + bad(0.0, "greater than 0", **LINEAR),
+    "expectation": ok("piecewise", "exact", "gauss-hermite", "stochastic")
+    + bad("piecewise", "no approximation", **LINEAR),
+    "pieces": ok(3, 4, 20, 200, **PIECEWISE) + bad(2, "greater than or equal to 3", **PIECEWISE),
+    "piece_degree": ok("linear", "quadratic", **PIECEWISE),
+    "nodes": ok(1, 20, 200, expectation="gauss-hermite") + bad(0, "greater than or equal to 1"),
+    "batch": ok(1, 50, 10**6, **STOCHASTIC) + bad(0, "greater than or equal to 1"),
+    "samples": ok(1, 7, **STOCHASTIC),
+    "form": ok("auto", "dense") + ok("reduced", solvers={"vn": {}, "second": {"solver": "bw-gd"}}),
+    "step_decay": ok(0.0, 0.1, 100.0),
+    "mean_scale": ok(0.0, 1.0, 50.0),
+    "iterations": ok(0, 1, 30) + bad(-1, "greater than or equal to 0"),
+    "seconds": ok(1e-9, 0.01, 100.0) + bad(0.0, "greater than 0"),
+    "tolerance": ok(0.0, 1e-3, 1e6),
+    "record_every": ok(1, 4, 100, "log") + bad(0, "greater than or equal to 1|should be"),
+    "snapshots": ok(0, 1, 2, 500),
+    "threads": ok(1, 2) + bad(0, "greater than or equal to 1"),
+    "device": ok("auto", "cpu"),
+    "dtype": ok("float64", "float32"),
+    "beta": ok(0.0, 1e-5, 0.1, 1e4, "tuned") + bad(-1.0, "beta"),
+    "step": ok(1e-8, 0.1, [0.05, 0.2], {"start": 0.01, "stop": 1.0, "count": 3}, "tuned")
+    + bad("paper", "the paper has no step")
+    + bad(0.0, "step"),
+    "init_scale": ok(1e-6, 1.0, [0.1, 1.0], 30.0) + bad(0.0, "init_scale"),
+    "record": ok(
+        [],
+        ["cov_eig_min", "cov_eig_max", "factor_norm"],
+        ["sign_flips", "data_passes", "flow_time"],
+        ["objective_exact"],
+        ["covariance_factor", "covariance_factor_path"],
+    )
+    + bad(["objektive"], "objektive"),
+}
+
+OF_DATASETS = {
+    "path": ok("{folder}/own.npz", "{folder}/own.svm", **OWN)
+    + ok("{folder}/own.npz", "{folder}/own.svm", **OWN, **LINEAR)
+    + bad("{folder}/none.npz", "does not exist|cannot", **OWN)
+    + bad("{folder}/table.csv", "svmlight", **OWN)
+    + bad("{folder}", "folder", **OWN)
+    + bad("{folder}/own.npz", "another name"),
+    "test_path": ok("{folder}/own.svm", path="{folder}/own.svm", split="given", **OWN)
+    + bad("{folder}/own.svm", "path"),
+    "split": ok("sklearn", "random")
+    + [Value("first", {"train_size": 300})]
+    + bad("given", "no test file"),
+    "split_seed": ok(0, 7, 2**32 - 1) + bad(-1, "greater than or equal to 0"),
+    "train_size": ok(2, 100, 0.5) + bad(100_000, "rows") + bad(0, "train_size"),
+    "test_size": ok(1, 0.9) + bad(100_000, "rows"),
+    "scaling": ok("none", "standardize"),
+    "intercept": ok(True, False),
+    "dataset": [Value("synthetic"), Value("digits-odd-even", {"train_size": 200})]
+    + bad("synthetik", "did you mean 'synthetic'"),
+    "options": [
+        Value({"n": 60, "d": 3}, {"dataset": "synthetic"}),
+        Value({"n": 60, "d": 90}, {"dataset": "synthetic"}),
+        Value({"target": "regression"}, {"dataset": "synthetic", "model": "linear"}),
+        Value({"target": "regression"}, {"dataset": "synthetic"}, "two classes"),
+        Value({"m": 3}, {"dataset": "synthetic"}, "m"),
+    ],
+    "solvers": ok({"vn": {"step": 0.3}}, {"second": {"solver": "gd", "step": 1e-4}})
+    + bad({"bw-gd": {}}, "not a solver of the study"),
+}
+
+OF_SOLVERS = {
+    "solver": ok("gd", "bw-gd", "sr-vn-rotated") + bad("srvn", "did you mean 'sr-vn'"),
+    "options": bad({"colour": "red"}, "colour"),
+}
+
+OF_STUDIES = {
+    "title": ok("", "A study", "Größe & <b>|") + bad("two\nlines", "one line"),
+    "datasets": ok(["wdbc", "synthetic"], {"a": {"dataset": "wdbc"}, "b": {"dataset": "synthetic"}})
+    + bad([], "datasets"),
+    "solvers": ok(
+        ["vn"],
+        [
+            "vn",
+            "sr-vn",
+            "sr-vn-rotated",
+            "bw-gd",
+            "gd",
+            "gd-chol",
+            "svgd-density",
+            "ng-flow",
+            "fb-gvi",
+        ],
+        {"mine": {"solver": "vn"}, "vn": {}},
+    )
+    + bad({"vn": {}, "VN": {"solver": "vn"}}, "told apart")
+    + bad([], "solvers"),
+    "seeds": ok(1, 3, [5], [7, 3]) + bad([1, 1], "twice") + bad(0, "seeds"),
+    "vary": ok(
+        {},
+        {"gamma": [0.5, 1.0]},
+        {"seconds": [1.0, 2.0]},
+        {"device": ["cpu", "auto"]},
+        {"data.train_size": [100, 200]},
+        {"mean_scale": [0.0, 1.0], "dtype": ["float64", "float32"]},
+        {"beta": [0.1, 1.0]},
+        {"model": ["logistic", "non-convex"]},
+        {"record_every": [1, 3]},
+        {"tolerance": [None, 1e-3]},
+    )
+    + [
+        Value({"pieces": [4, 10]}, {**PIECEWISE, "record": ["objective_exact"]}),
+        Value({"pieces": [4, 10]}, PIECEWISE),
+        Value({"expectation": ["exact", "piecewise"]}, {"record": ["objective_exact"]}),
+        Value({"expectation": ["exact", "piecewise"]}, {}, "objective_exact"),
+        Value({"pieces": [4, 10]}, {}, "no effect"),
+        Value({"data.options": [{"n": 50}, {"n": 80}]}, {"datasets": {"synthetic": {}}}),
+        Value({"step": [0.1]}, {}, "place of its own"),
+    ],
+    "gap": ok("optimum", "best-seen"),
+    "tuning": ok({}, {"rounds": 1}),
+    "exclusive": ok(True, False),
+    "pack": ok(1, 2, 100),
+    "figures": ok(["gap", "test", "time", "test-time", "profile"])
+    + [
+        Value(["sensitivity"], {"step": [0.1, 0.2]}),
+        Value(["temperature"], {"vary": {"gamma": [0.5, 1.0]}}),
+        Value(["bias"], {**PIECEWISE, "record": ["objective_exact"]}),
+        Value(["runtime"]),
+        Value(["theory"], {"record": ["cov_eig_min", "factor_norm"]}),
+        Value(
+            ["path"],
+            {
+                "datasets": {"synthetic": {"options": {"n": 50, "d": 2, "target": "regression"}}},
+                "model": "linear",
+                "record": ["covariance_factor_path"],
+            },
+        ),
+    ]
+    + bad(["path"], "figure 'path'")
+    + bad(["bias"], "figure 'bias'")
+    + bad(["theory"], "figure 'theory'")
+    + bad(["gapp"], "did you mean 'gap'"),
+    "tables": ok(["datasets", "performance", "winners", "runs", "runtime"])
+    + [Value(["theory"], {"record": ["cov_eig_min", "factor_norm"]})]
+    + bad(["paper"], "table 'paper'")
+    + bad(["theory"], "table 'theory'"),
+}
+
+TUNED = {"step": "tuned"}
+OF_TUNING = {
+    "steps": ok({"start": 0.001, "stop": 1.0, "count": 4}, {"start": 1e3, "stop": 1e6, "count": 2}),
+    "init_scales": ok([1.0], [0.1, 1.0, 10.0]) + bad([], "init_scales"),
+    "rounds": ok(1, 3) + bad(0, "rounds"),
+    "iterations": ok(1, 20),
+    "seeds": ok([1000], [9, 10]) + bad([0], "tuning and for reporting"),
+    "rows": ok(50, 10**6),
+    "prefer": ok("safe", "quick"),
+    "betas": [
+        Value([0.1, 1.0, 10.0], {"beta": "tuned", "step": 0.1}),
+        Value([5.0], {"beta": "tuned"}),
+    ],
+}
+
+OF_GRIDS = {"start": ok(1e-6, 0.01), "stop": ok(0.5, 10.0), "count": ok(2, 5) + bad(1, "count")}
+
+OF_STYLE = {
+    "width": ok("column", "page"),
+    "font_size": ok(4.0, 8.0, 14.0) + bad(0.5, "font_size"),
+    "center": ok("median", "mean", "geometric") + bad("mode", "center"),
+}
+
+OF_CONFIG = {
+    "results": ok("results", "deep/er/results") + bad("a{b}", "braces"),
+    "without": bad(["nothing"], "no study has a data set"),
+    "style": ok({}),
+    "dask": bad({}, "either"),
+}
+
+NOT_HERE = {
+    "Dask": "needs a running Dask cluster: tests/test_parallel.py",
+    "DaskOnSlurm": "needs Slurm: tests/cluster",
+}
+"""Models whose keys other tests cover, and where."""

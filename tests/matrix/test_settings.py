@@ -1,0 +1,219 @@
+"""Every key of a config, at every level where it may stand, with every value of the table.
+
+What the plan accepts must run to the report, and every number and sentence of the report must
+follow from the traces.
+"""
+
+import copy
+import re
+
+import numpy as np
+import pytest
+
+from gvibench.study import MODELS
+from matrix import settings
+from matrix.driver import missing_files, plan_of, rejection, run_plan
+from matrix.recompute import check_performance, check_summary
+
+ANY_FIGURE = ("gap", "test", "time", "test-time", "profile", "runtime")
+ANY_TABLE = ("datasets", "winners", "runs", "runtime")
+
+
+def keys_with_values():
+    """Return the keys that the table has values of, by model of the config."""
+    return {
+        "Config": {"studies", *settings.OF_CONFIG},
+        "Study": {*settings.ANYWHERE, *settings.OF_STUDIES},
+        "DatasetSettings": {*settings.ANYWHERE, *settings.OF_DATASETS},
+        "SolverSettings": {*settings.ANYWHERE, *settings.OF_SOLVERS},
+        "Tuning": set(settings.OF_TUNING),
+        "LogGrid": set(settings.OF_GRIDS),
+        "Style": set(settings.OF_STYLE),
+    }
+
+
+def test_every_key_has_values():
+    keys = keys_with_values()
+    for model in MODELS:
+        if model.__name__ not in settings.NOT_HERE:
+            assert set(model.model_fields) == keys[model.__name__], model.__name__
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Own data in all forms that people have."""
+    folder = tmp_path_factory.mktemp("own")
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((80, 3))
+    y = np.where(x @ [1.0, -1.0, 0.5] + rng.standard_normal(80) > 0, 1.0, 0.0)
+    np.savez(folder / "own.npz", X=x, y=y)
+    rows = zip(x, y, strict=True)
+    lines = [f"{int(t)} " + " ".join(f"{k + 1}:{v:.6g}" for k, v in enumerate(r)) for r, t in rows]
+    (folder / "own.svm").write_text("\n".join(lines) + "\n")
+    (folder / "table.csv").write_text("a,b,y\n1,2,0\n3,4,1\n")
+    return folder
+
+
+def merged(*layers):
+    result = {}
+    for layer in layers:
+        for key, value in layer.items():
+            both = isinstance(value, dict) and isinstance(result.get(key), dict)
+            result[key] = merged(result[key], value) if both else copy.deepcopy(value)
+    return result
+
+
+def at_level(level, key, value):
+    """Return a study with a key at one of the four levels."""
+    study = merged(settings.BASE, {"datasets": {"wdbc": {"solvers": {"vn": {}}}}})
+    for name, setting in copy.deepcopy(value.beside).items():
+        of_data = name in settings.OF_DATASETS and name not in settings.OF_STUDIES
+        (study["datasets"]["wdbc"] if of_data else study)[name] = setting
+    places = {
+        "study": study,
+        "data set": study["datasets"].get("wdbc"),
+        "solver": study["solvers"].get("second"),
+        "solver of data set": study["datasets"].get("wdbc", {}).get("solvers", {}).get("vn"),
+    }
+    places[level][key] = value.value
+    return study
+
+
+def cases():
+    """Yield a name, a study and why it is rejected for each value of the table."""
+    for key, values in settings.ANYWHERE.items():
+        for level in ("study", "data set", "solver", "solver of data set"):
+            for k, value in enumerate(values):
+                yield f"{key}-{k}-{level}", at_level(level, key, value), value.rejected
+    for level, table in (
+        ("data set", settings.OF_DATASETS),
+        ("solver", settings.OF_SOLVERS),
+        ("study", settings.OF_STUDIES),
+    ):
+        for key, values in table.items():
+            for k, value in enumerate(values):
+                yield f"{level}-{key}-{k}", at_level(level, key, value), value.rejected
+    for key, values in settings.OF_TUNING.items():
+        for k, value in enumerate(values):
+            study = merged(settings.BASE, settings.TUNED, value.beside)
+            study["tuning"] = {"rounds": 1, "seeds": [1000], key: value.value}
+            yield f"tuning-{key}-{k}", study, value.rejected
+    for key, values in settings.OF_GRIDS.items():
+        for k, value in enumerate(values):
+            grid = {"start": 0.1, "stop": 0.2, "count": 2, key: value.value}
+            yield f"grid-{key}-{k}", merged(settings.BASE, {"step": grid}), value.rejected
+
+
+CASES = {name: (study, rejected) for name, study, rejected in cases()}
+
+
+def filled(value, folder):
+    """Put the folder of the own data into the paths of a study."""
+    if isinstance(value, dict):
+        return {key: filled(item, folder) for key, item in value.items()}
+    if isinstance(value, list):
+        return [filled(item, folder) for item in value]
+    return value.replace("{folder}", str(folder)) if isinstance(value, str) else value
+
+
+# Values that do not go together with the rest of the study at one of the levels only.
+ONLY_SOMEWHERE = {
+    # Models and expectations that differ within a data set have no common measure.
+    r"^(model|gamma|sigma|beta)-\d+-solver": "",
+    r"^expectation-\d+-solver": "objective_exact",
+    r"^record-3-solver": "",
+}
+
+
+def test_the_plan_refuses_what_the_table_says_and_nothing_else(folder):
+    wrong = []
+    for name, (study, rejected) in CASES.items():
+        sentence = rejection(filled(study, folder))
+        allowed = [why for pattern, why in ONLY_SOMEWHERE.items() if re.search(pattern, name)]
+        if rejected:
+            good = bool(sentence) and re.search(rejected, sentence) is not None
+        else:
+            good = not sentence or any(why and why in sentence for why in allowed)
+        if not good:
+            wrong.append(f"{name}: {sentence or 'accepted'}")
+    assert wrong == [], "\n".join(wrong)
+
+
+def varied_outputs(study, number):
+    """Ask for one more figure and table, in turn, so that each meets many settings."""
+    study = copy.deepcopy(study)
+    if not study["figures"]:
+        study["figures"] = [ANY_FIGURE[number % len(ANY_FIGURE)]]
+    if study["tables"] == ["performance"]:
+        study["tables"] = ["performance", ANY_TABLE[number % len(ANY_TABLE)]]
+    return study
+
+
+PARTS = 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(PARTS))
+def test_what_the_plan_accepts_runs_to_a_true_report(part, folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = list(CASES)[part::PARTS]
+    studies = {}
+    for number, name in enumerate(names):
+        study = varied_outputs(filled(CASES[name][0], folder), part + number)
+        if not rejection(study):
+            studies[f"s{number}"] = study
+    assert len(studies) > len(names) / 3
+    check_studies(studies, capsys)
+
+
+def check_studies(studies, capsys, **config):
+    """Run studies and compare everything that their reports claim with the traces."""
+    plan = plan_of(studies, **config)
+    outcome = run_plan(plan, capsys)
+    wrong = [f"{stage} {path}: {words}" for stage, path, words in outcome.failures]
+    for name, study in studies.items():
+        wrong += [f"{name} ({study}): {path}" for path in missing_files(plan, name)]
+        if "performance" in study["tables"] and not wrong:
+            try:
+                assert check_performance(plan.config.results, name) > 0
+                assert check_summary(plan.config.results, name) > 0
+            except AssertionError as error:
+                wrong.append(f"{name} ({study}): {error!r}")
+    assert wrong == [], "\n".join(wrong)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "style",
+    [
+        {key: value.value}
+        for key, values in settings.OF_STYLE.items()
+        for value in values
+        if not value.rejected
+    ],
+    ids=str,
+)
+def test_every_style(style, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    study = merged(
+        settings.BASE,
+        {"figures": [*ANY_FIGURE, "sensitivity"], "step": [0.1, 1.0], "iterations": 20},
+    )
+    check_studies({"s": study}, capsys, style=style)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (key, value)
+        for table in (settings.OF_STYLE, settings.OF_CONFIG)
+        for key, values in table.items()
+        for value in values
+    ],
+    ids=str,
+)
+def test_settings_of_the_whole_config(key, value):
+    config = {"style": {key: value.value}} if key in settings.OF_STYLE else {key: value.value}
+    sentence = rejection(settings.BASE, **config)
+    assert bool(sentence) == bool(value.rejected)
+    assert re.search(value.rejected, sentence)
