@@ -26,7 +26,7 @@ from workflow.project import ROOT, Project
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SMALL = {
     "datasets": {"wdbc": {}, "synthetic": {"options": {"n": 60, "d": 3}}},
-    "solvers": {"vn": {"step": 0.1}, "gd": {"step": 1.0}},
+    "solvers": {"vn": {"step": 0.1}, "sr-vn": {"step": 0.01}},
     "iterations": 20,
     "seeds": 1,
     "figures": [],

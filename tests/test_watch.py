@@ -51,7 +51,7 @@ def test_checkpoints_hold_the_curve(plan):
 def test_one_frame_by_the_command(plan, capsys):
     first, second = plan.of_study("s")
     assert main(["watch", "--once"]) == 0
-    assert capsys.readouterr().out.startswith("s: 2 runs: 2 pending; 14 jobs: 14 pending")
+    assert capsys.readouterr().out.startswith("s: 2 runs: 2 pending; 15 jobs: 15 pending")
     trace = start(first)
     assert main(["watch", "--once"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -77,7 +77,7 @@ def test_one_frame_by_the_command(plan, capsys):
         write_trace(job.path, trace)
     # Everything is done, so it ends by itself.
     assert main(["watch"]) == 0
-    assert capsys.readouterr().out == "s: 2 runs: 2 done; 14 jobs: 3 done, 11 pending\n"
+    assert capsys.readouterr().out == "s: 2 runs: 2 done; 15 jobs: 3 done, 12 pending\n"
 
 
 def test_a_job_without_a_checkpoint_and_one_that_failed(plan):

@@ -24,7 +24,7 @@ from gvibench.defaults import completed_spec
 from gvibench.errors import UserError
 from gvibench.finished import opened_study
 from gvibench.loop import execute
-from gvibench.optimum import find_optimum
+from gvibench.optimum import NoOptimumError, find_optimum
 from gvibench.spec import DataSpec, ProblemSpec, RunSpec, parse, suggest
 from gvibench.study import Style
 from gvibench.traces import write_trace
@@ -125,7 +125,8 @@ def plot_gap(
         Axes to draw into, with their own legend; only for a single problem. The figure they
         belong to is returned.
     **style
-        `width` ("column" or "page") and `font_size`, as in a config; only without `ax`.
+        `center` ("median", "mean" or "geometric"), and without `ax` also `width` ("column" or
+        "page") and `font_size`, as in a config.
     """
     from gvibench.figures.curves import draw_gaps, over_iterations, plot_gaps
     from gvibench.figures.style import settings
@@ -141,9 +142,10 @@ def plot_gap(
     dataset = runs[0] if is_study else _as_study(runs, gap)
     look = parse(Style, _plain(style), "plot_gap").model_dump(mode="json")
     if ax is not None:
-        if style:
-            raise UserError(f"{next(iter(style))} has no effect on given axes: leave it out, or ax")
-        draw_gaps(ax, dataset, over_iterations())
+        for name in ("width", "font_size"):
+            if name in style:
+                raise UserError(f"{name} has no effect on given axes: leave it out, or ax")
+        draw_gaps(ax, dataset, over_iterations(), look["center"])
         return ax.figure
     with matplotlib.rc_context(settings(look)):
         figure, _ = plot_gaps(dataset, look, over_iterations())
@@ -180,6 +182,7 @@ def _as_study(runs: Sequence[xr.Dataset], gap: str) -> xr.Dataset:
         "seed": [spec.seed for spec in specs],
         "spec": [spec.canonical() for spec in specs],
         "status": [run.attrs["status"] for run in runs],
+        "iterations_done": [run.attrs["iterations_done"] for run in runs],
         "tuned": [False for _ in runs],
     }
     variables = {name: ("run", values) for name, values in of_run.items()}
@@ -187,7 +190,7 @@ def _as_study(runs: Sequence[xr.Dataset], gap: str) -> xr.Dataset:
 
 
 def _optimal_objective(spec: RunSpec) -> float:
-    """Return the objective at the optimum of a run's problem; NaN if it need not have one."""
+    """Return the objective at the optimum of a run's problem; NaN if none exists or is found."""
     problem = spec.problem()
     if problem.model == "non-convex" or problem.beta == 0:
         return np.nan
@@ -197,5 +200,8 @@ def _optimal_objective(spec: RunSpec) -> float:
 @functools.cache
 def _found_optimum(problem: str) -> float:
     spec = parse(ProblemSpec, problem, "problem")
-    found = find_optimum(spec, read_prepared(prepared_path(spec.data)))
+    try:
+        found = find_optimum(spec, read_prepared(prepared_path(spec.data)))
+    except NoOptimumError:  # the axis then says that gaps are measured from the best value seen
+        return np.nan
     return float(found.attrs["objective"])

@@ -90,7 +90,7 @@ def prepare(options: Options) -> None:
     from gvibench.spec import DataSpec, parse
 
     if options.spec is not None:
-        refuse_flags_beside_spec(options)
+        refuse_flags_beside_spec(options, DataSpec)
         spec = parse(DataSpec, options.spec, "--spec")
     else:
         spec = parse(DataSpec, data_values(options), "data", from_text=True)

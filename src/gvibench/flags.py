@@ -188,7 +188,7 @@ def spec_of(options: argparse.Namespace, kind: type[Problem]) -> Problem:
     from gvibench.spec import parse
 
     if options.spec is not None:
-        refuse_flags_beside_spec(options)
+        refuse_flags_beside_spec(options, kind)
         spec = parse(kind, options.spec, "--spec")
         return spec.model_copy(update={"data": complete(spec.data, spec.model)})
     given = vars(options)
@@ -199,11 +199,9 @@ def spec_of(options: argparse.Namespace, kind: type[Problem]) -> Problem:
     return completed_spec(kind, data_values(options), values, "command line", from_text=True)
 
 
-def refuse_flags_beside_spec(options: argparse.Namespace) -> None:
-    """Refuse settings given as flags beside `--spec`, which they would contradict."""
-    from gvibench.spec import RunSpec
-
-    settings = {*RunSpec.model_fields, "solver_option", "data_option"} - {"data"}
+def refuse_flags_beside_spec(options: argparse.Namespace, kind: "type[BaseModel]") -> None:
+    """Refuse settings given as flags beside a `--spec` of this kind, which holds them all."""
+    settings = {*kind.model_fields, "solver_option", "data_option"} - {"data"}
     for name, value in sorted(vars(options).items()):
         if value is not None and (name in settings or name.startswith("data.")):
             flag = _flag(name.removeprefix("data."))

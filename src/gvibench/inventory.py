@@ -20,8 +20,8 @@ class Job:
     """One job of the workflow."""
 
     stage: str
-    """`data`, `beta`, `optimum`, `round`, `choice`, `run`, `aggregate`, `table`, `figure`,
-    `summary` or `page`."""
+    """`data`, `beta`, `optimum`, `round`, `choice`, `run`, `aggregate`, `config`, `table`,
+    `figure`, `summary` or `page`."""
     outputs: tuple[str, ...]
     log: str
     of: RunJob | TuningJob | None = None
@@ -77,7 +77,9 @@ def _log(owner: PurePosixPath, path: str) -> str:
 def _outputs(plan: Plan, study: str, own: PurePosixPath) -> Iterator[Job]:
     """Yield the jobs after the runs."""
     settings, logs = plan.config.studies[study], own / "logs"
-    yield Job("aggregate", (f"{own}/aggregate.zarr.zip",), f"{logs}/aggregate.log")
+    aggregate = (f"{own}/aggregate.zarr.zip", f"{own}/manifest.json")
+    yield Job("aggregate", aggregate, f"{logs}/aggregate.log")
+    yield Job("config", (f"{own}/config.yaml",), f"{logs}/config.log")
     for stage, names, ends in (
         ("table", settings.tables, TABLE_ENDS),
         ("figure", settings.figures, FIGURE_ENDS),

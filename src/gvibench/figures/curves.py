@@ -75,8 +75,8 @@ def plot_gaps(
     return _plot(dataset, style, axis, [_Row(gap(dataset, "objective"), label, FLOOR)])
 
 
-def draw_gaps(axes: Axes, dataset: xr.Dataset, axis: Axis) -> None:
-    """Draw the objective gap of a study with a single panel into axes of somebody else."""
+def draw_gaps(axes: Axes, dataset: xr.Dataset, axis: Axis, center: str) -> None:
+    """Draw the objective gap of a study with a single panel into given axes."""
     shown = Ranking.of(dataset).best_lines(configurations(dataset))
     if len(names := unique(one.panel for one in shown)) > 1:
         raise UserError(
@@ -85,7 +85,7 @@ def draw_gaps(axes: Axes, dataset: xr.Dataset, axis: Axis) -> None:
         )
     values, looks = gap(dataset, "objective"), looks_of(shown)
     for one in shown:
-        draw_band(axes, log_gaps(axis.band_of(values, one, "median")), looks[one.line], one.line)
+        draw_band(axes, log_gaps(axis.band_of(values, one, center)), looks[one.line], one.line)
     positive_log(axes)
     axis.scale(axes)
     axes.set(xlabel=axis.label, ylabel=f"objective gap to the {reference_name(dataset)} [nat]")
