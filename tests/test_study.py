@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from gvibench.errors import UserError
 from gvibench.expansion import expand
 from gvibench.spec import DataSpec
 from gvibench.study import LogGrid, load_config, read_config
+from gvibench.yamlfile import read_yaml
 
 ROOT = Path(__file__).parents[1]
 
@@ -281,6 +283,101 @@ def test_files_that_are_no_configs(tmp_path):
             read_config(tmp_path / "c.yaml")
     with pytest.raises(UserError, match="cannot read"):
         read_config(tmp_path / "none.yaml")
+
+
+def test_a_key_that_stands_twice_is_refused(tmp_path):
+    path = tmp_path / "c.yaml"
+    text = yaml.safe_dump(study())
+    path.write_text(text + text)
+    with pytest.raises(UserError, match="the key 'studies' stands twice, again in line"):
+        read_config(path)
+    # What a merge brings may be replaced, also where it comes from a mapping with a merge itself.
+    path.write_text("""
+    x: &x {seeds: 1, gamma: 0.5}
+    y: &y {<<: *x, gamma: 0.7}
+    z: {<<: *y, gamma: 0.9}
+    """)
+    assert read_yaml(path)["z"] == {"seeds": 1, "gamma": 0.9}
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("1e-3", "1.0e-3"),
+        ("1e3", "1.0e+3"),
+        ("2.5E5", "2.5e+5"),
+        ("100", "100.0, without quotes,"),
+        ("0.1", "0.1, without quotes,"),
+        ("1_000.5", "1000.5, without quotes,"),
+    ],
+)
+def test_hints_for_numbers_are_numbers(text, hint):
+    with pytest.raises(
+        UserError, match=f"which wants {re.escape(hint)} for a number, got '{text}'"
+    ):
+        jobs(step=text)
+    assert isinstance(yaml.safe_load(hint.split(",")[0]), float)
+
+
+def test_a_home_folder_is_found(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "mine.svm").write_text("1 1:0.5\n0 2:0.5\n" * 50)
+    own = {"mine": {"path": "~/mine.svm"}}
+    plan = expand(load_config({**study(datasets=own), "results": "~/x"}))
+    assert plan.config.results == f"{tmp_path}/x"
+    assert [job.own_files for job in plan.data.values()] == [[f"{tmp_path}/mine.svm"]]
+
+
+@pytest.mark.parametrize(
+    ("labels", "title"),
+    [
+        ({"vn": {}, "VN": {"solver": "vn"}}, "VN"),
+        ({"sr-vn": {}, "SR-VN": {"solver": "vn"}}, "SR-VN"),
+        ({"mine": {"solver": "vn"}, "Mine": {"solver": "vn"}}, "Mine"),
+        ({"sr-vn": {"solver": "sr-vn-rotated"}, "sr-vn-rotated": {}}, "SR-VN (rotated)"),
+    ],
+)
+def test_solvers_that_readers_could_not_tell_apart_are_refused(labels, title):
+    with pytest.raises(UserError, match=f"would both appear as '{re.escape(title)}' on 'wdbc'"):
+        jobs(solvers=labels)
+
+
+@pytest.mark.parametrize("name", ["a" * 80, "ab" * 30])
+def test_names_that_snakemake_takes_for_mistakes_are_refused(name):
+    with pytest.raises(UserError, match="20 times, which Snakemake takes for a mistake"):
+        jobs(datasets={name: {"dataset": "wdbc"}})
+    assert jobs(datasets={name[:19]: {"dataset": "wdbc"}})
+
+
+def test_names_that_no_file_system_takes_are_refused():
+    with pytest.raises(UserError, match="file systems allow 255"):
+        jobs(
+            datasets=["synthetic"],
+            vary={
+                "data.options": [{"n": 100, "seed": 10**9}] * 1,
+                "record": [
+                    [
+                        "cov_eig_min",
+                        "cov_eig_max",
+                        "factor_norm",
+                        "sign_flips",
+                        "data_passes",
+                        "flow_time",
+                        "objective_exact",
+                        "covariance_factor",
+                    ]
+                ],
+                **{
+                    f"data.{name}": [value]
+                    for name, value in (
+                        ("split_seed", 2**31),
+                        ("scaling", "standardize"),
+                        ("intercept", True),
+                        ("train_size", 0.123456789),
+                    )
+                },
+            },
+        )
 
 
 def test_data_sets_can_be_left_out():

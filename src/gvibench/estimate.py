@@ -42,9 +42,9 @@ SHORT_SECONDS = 30.0
 
 def sizes(data: DataSpec) -> tuple[int, int]:
     """Return rows and columns, test rows included."""
-    rows, test_rows, columns = shape_of(data)
-    n = UNKNOWN[0] if rows is None else rows + (test_rows or 0)
-    d = UNKNOWN[1] if columns is None else columns
+    shape = shape_of(data)
+    n = UNKNOWN[0] if shape.rows is None else shape.rows + (shape.test_rows or 0)
+    d = UNKNOWN[1] if shape.columns is None else shape.columns
     if isinstance(data.train_size, int) and isinstance(data.test_size, int):
         n = min(n, data.train_size + data.test_size)
     return n, d + int(data.intercept)

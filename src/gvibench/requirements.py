@@ -109,6 +109,8 @@ def _theory_of(one: Planned) -> str:
         return "runs with gamma 1"
     if spec.expectation != "exact":
         return "runs with expectation 'exact'"
+    if spec.step_decay != 0:
+        return "runs with a constant step"
     if not one.has_optimum:
         return "the optimum: set gap: optimum and beta above 0"
     if not {"cov_eig_min", "factor_norm"} <= set(spec.record):

@@ -11,6 +11,7 @@ import xarray as xr
 import yaml
 from project import ROOT, STUDY, Project
 
+from gvibench.backend.cuda_backend import why_unavailable
 from gvibench.cli import main
 from gvibench.optimum import read_optimum
 from gvibench.report.gallery import MARK
@@ -142,6 +143,26 @@ def test_the_code_hash_of_the_plan_is_that_of_every_file_whatever_the_device(tmp
     for path, job in plan.optima.items():
         optimum = read_optimum(project.folder / path)
         assert optimum.attrs["code_hash"] == json.loads(job.text)["code_hash"]
+
+
+def test_snakemake_refuses_a_config_with_a_key_twice(tmp_path):
+    project = Project.create(tmp_path / "project", SMALL)
+    text = (project.folder / "config/config.yaml").read_text()
+    project.write_config(text + text.replace("studies:", "studies: "))
+    done = project.snakemake("-n", check=False)
+    assert done.returncode == 1
+    assert "the key 'studies' stands twice" in done.stderr
+
+
+@pytest.mark.skipif(why_unavailable() is None, reason="there is a device")
+def test_without_a_device_cuda_runs_are_refused_before_the_first_job(tmp_path):
+    project = Project.create(tmp_path / "project", {**SMALL, "device": "cuda"})
+    assert "cannot run on this machine" in project.gvibench("plan").stdout
+    done = project.snakemake(check=False)
+    assert done.returncode == 1
+    assert "device 'cuda' is not available" in done.stderr
+    assert project.outputs() == {}
+    project.snakemake("-n")  # a plan for another machine
 
 
 def test_packed_runs_equal_single_ones_and_a_seed_touches_one_block(tmp_path):

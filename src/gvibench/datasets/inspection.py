@@ -11,7 +11,11 @@ import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+from numpy.lib import format as npy
+
 from gvibench.datasets.catalogue import find, is_npz
+from gvibench.datasets.read import UNPACKING_ERRORS, open_raw
 from gvibench.errors import UserError
 from gvibench.spec import DataSpec
 
@@ -22,7 +26,8 @@ MOST_COUNTED = 50_000_000
 FIRST_BYTES = 100_000
 FORMATS = "give a svmlight file, or save the arrays X and y with numpy.savez to a file '*.npz'"
 SVMLIGHT = re.compile(r"\s*(?P<label>[^\s:,;#]+)(\s+(qid|\d+):[^\s:,;#]+)*\s*(#.*)?")
-PACKED = (b"BZh", b"\x1f\x8b")
+MANY = 3
+"""Different labels beyond which nobody asks how many there are."""
 
 
 class Shape(NamedTuple):
@@ -33,6 +38,8 @@ class Shape(NamedTuple):
     test_rows: int | None = None
     """The set's own test rows."""
     columns: int | None = None
+    labels: int | None = None
+    """Different targets of the user's own file; many count as three."""
 
 
 def refuse_unusable_data(spec: DataSpec) -> None:
@@ -49,6 +56,12 @@ def refuse_unusable_data(spec: DataSpec) -> None:
             "both be .npz files"
         )
     shape = shape_of(spec)
+    if spec.options.get("target") == "binary" and shape.labels not in {None, 2}:
+        found = "one label" if shape.labels == 1 else "more than two different labels"
+        raise UserError(
+            f"data set '{spec.dataset}': {spec.path} has {found}, two classes have two; for real "
+            "targets use model 'linear'"
+        )
     if spec.split != "given" and spec.path is not None and shape.test_rows:
         raise UserError(
             f"{spec.path} has test rows of its own: use split 'given', or take them out of the file"
@@ -102,11 +115,15 @@ def _split(spec: DataSpec, shape: Shape) -> int | None:
         test = every - train if train is not None else None
     if train is None or test is None:
         return None
-    if train < 1 or test < 1 or train + test > every:
+    # Two classes need a training row each; the split that keeps their shares, a test row too.
+    classes = 1 if spec.options.get("target") == "regression" else 2
+    least_test = classes if spec.split == "random" else 1
+    if train < classes or test < least_test or train + test > every:
         raise UserError(
-            f"data set '{spec.dataset}' has {every} rows: train_size {_shown(spec.train_size)} and "
-            f"test_size {_shown(spec.test_size)} leave {train} training and {test} test rows, "
-            "which need at least 1 each and no more than all together"
+            f"data set '{spec.dataset}' has {every} rows, of which train_size "
+            f"{_shown(spec.train_size)} and test_size {_shown(spec.test_size)} take {train} for "
+            f"training and {test} for testing: at least {classes} and {least_test} are needed, and "
+            f"at most {every} in all"
         )
     return train
 
@@ -139,10 +156,8 @@ def _look(dataset: str, path: str) -> Shape:
         return _shape_of_file(str(file), found.st_mtime_ns, found.st_size)
     except FileNotFoundError:
         return Shape()  # `gvibench plan` and Snakemake miss it themselves
-    except OSError as error:
-        raise UserError(
-            f"data set '{dataset}': cannot read {path}: {error.strerror or error}"
-        ) from error
+    except UNPACKING_ERRORS as error:
+        raise UserError(f"data set '{dataset}': cannot read {path}: {error}") from error
     except ValueError as error:
         raise UserError(f"data set '{dataset}': {path} {error}: {FORMATS}") from error
 
@@ -151,27 +166,37 @@ def _look(dataset: str, path: str) -> Shape:
 def _shape_of_file(path: str, modified: int, size: int) -> Shape:
     if is_npz(path):
         return _shape_of_npz(path)
-    with Path(path).open("rb") as stream:
+    with open_raw(Path(path)) as stream:
         start = stream.read(FIRST_BYTES)
-    if start.startswith(PACKED):  # unpacking it takes as long as preparing it
-        return Shape()
     lines = start.splitlines()
-    if size > FIRST_BYTES:
+    if len(start) == FIRST_BYTES:
         lines = lines[:-1]  # the last one is cut off
-    used = [line for line in lines if line.split(b"#")[0].strip()]
-    if not lines or (not used and size <= FIRST_BYTES):
+    used = [line for line in map(_without_comment, lines) if line]
+    if not used and len(start) < FIRST_BYTES:
         raise ValueError("holds no rows")
-    for line in used[:10]:
-        if not _is_svmlight(line.decode("latin-1")):
-            raise ValueError("is neither in svmlight format nor an .npz file")
-    if size > MOST_COUNTED:
-        return Shape()
-    with Path(path).open("rb") as stream:
-        return Shape(sum(1 for line in stream if line.split(b"#")[0].strip()), 0)
+    if not all(map(_is_svmlight, used[:10])):
+        raise ValueError("is neither in svmlight format nor an .npz file")
+    return Shape() if size > MOST_COUNTED else _counted(path)
 
 
-def _is_svmlight(line: str) -> bool:
-    match = SVMLIGHT.fullmatch(line)
+def _counted(path: str) -> Shape:
+    """Return the rows of a svmlight file and how many different labels they have."""
+    rows, labels = 0, set[float]()
+    with open_raw(Path(path)) as stream:
+        for line in map(_without_comment, stream):
+            if line:
+                rows += 1
+                if len(labels) < MANY:
+                    labels.add(float(line.split(maxsplit=1)[0]))
+    return Shape(rows, 0, labels=len(labels))
+
+
+def _without_comment(line: bytes) -> bytes:
+    return line.partition(b"#")[0].strip()
+
+
+def _is_svmlight(line: bytes) -> bool:
+    match = SVMLIGHT.fullmatch(line.decode("latin-1"))
     try:
         return match is not None and math.isfinite(float(match["label"]))
     except ValueError:
@@ -179,24 +204,34 @@ def _is_svmlight(line: str) -> bool:
 
 
 def _shape_of_npz(path: str) -> Shape:
-    from numpy.lib import format as npy
-
-    shapes: dict[str, tuple[int, ...]] = {}
+    if not zipfile.is_zipfile(path):
+        raise ValueError("is not a zip archive of arrays, or it is cut off")
     try:
-        with zipfile.ZipFile(path) as archive:
-            for name in archive.namelist():
-                with archive.open(name) as stream:
-                    major, _ = npy.read_magic(stream)
-                    read = npy.read_array_header_1_0 if major == 1 else npy.read_array_header_2_0
-                    shapes[name.removesuffix(".npy")] = read(stream)[0]
-    except zipfile.BadZipFile:
-        raise ValueError("is not a zip archive of arrays, or it is cut off") from None
+        with np.load(path, allow_pickle=False) as archive:
+            names = set(archive.files)
+        headers = {name: _header(path, name) for name in ("X", "y", "X_test") if name in names}
+        shapes = {name: shape for name, (shape, _) in headers.items()}
+        few = "y" in shapes and math.prod(shapes["y"]) < MOST_COUNTED
+        y = np.load(path, allow_pickle=False)["y"] if few else np.zeros(0)
     except Exception:  # a hostile header makes NumPy raise many kinds; preparing says which
         return Shape()
-    for name in ("X", "y"):
+    for name, dimensions in (("X", 2), ("y", 1)):
         if name not in shapes:
             raise ValueError(f"has no array '{name}'")
-    if len(shapes["X"]) != 2:
-        raise ValueError(f"has an array X of {len(shapes['X'])} dimensions")
-    test = shapes.get("X_test", (0,))
-    return Shape(shapes["X"][0], test[0] if test else 0, shapes["X"][1])
+        if len(shapes[name]) != dimensions:
+            raise ValueError(f"has an array '{name}' of shape {shapes[name]}")
+        if headers[name][1] not in "biuf":
+            raise ValueError(f"has an array '{name}' that is not numeric")
+    if shapes["X"][0] != shapes["y"][0]:
+        raise ValueError(f"has {shapes['X'][0]} rows in X but {shapes['y'][0]} targets in y")
+    labels = min(len(np.unique(y)), MANY) if few else None
+    return Shape(shapes["X"][0], shapes.get("X_test", (0,))[0], shapes["X"][1], labels)
+
+
+def _header(path: str, name: str) -> tuple[tuple[int, ...], str]:
+    """Return the shape of an array and the kind of its numbers without reading them."""
+    with zipfile.ZipFile(path) as archive, archive.open(f"{name}.npy") as stream:
+        version = npy.read_magic(stream)
+        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, _, kind = read(stream)
+    return tuple(shape), kind.kind
