@@ -1,0 +1,87 @@
+"""Every figure and table on studies that are hard to draw: made, or rejected by the plan."""
+
+import pytest
+
+from gvibench import figures, tables
+from matrix.driver import rejection
+from matrix.test_settings import check_studies
+
+BASE = {
+    "datasets": {"wdbc": {"train_size": 100}, "synthetic": {"options": {"n": 60, "d": 2}}},
+    "solvers": {"vn": {}, "sr-vn": {}},
+    "step": 0.1,
+    "init_scale": 0.5,
+    "iterations": 12,
+    "seeds": 2,
+}
+PLANE = {"synthetic": {"options": {"n": 60, "d": 2, "target": "regression"}}}
+AWKWARD = {
+    "one seed": {"seeds": 1},
+    "one solver": {"solvers": {"vn": {}}},
+    "one run": {"seeds": [3], "solvers": {"vn": {}}, "datasets": {"wdbc": {}}},
+    "all diverged": {"solvers": {"gd": {"step": 100.0}, "bw-gd": {"step": 1e4}}},
+    "some diverged": {"solvers": {"vn": {}, "gd": {"step": [1e-4, 100.0]}}},
+    "some failed": {"step": [0.1, 1.0], "init_scale": [0.1, 1.0], "iterations": 40},
+    "another solver on one data set": {
+        "datasets": {
+            "wdbc": {"solvers": {"sr-vn": {"solver": "gd", "step": 1e-4}}},
+            "synthetic": {},
+        }
+    },
+    "several betas": {"vary": {"beta": [0.01, 0.1, 10.0]}},
+    "temperatures": {"vary": {"gamma": [0.0, 0.1, 1.0]}},
+    "zero iterations": {"iterations": 0},
+    "one iteration": {"iterations": 1},
+    "no step works": {
+        "step": "tuned",
+        "solvers": {"vn": {}, "gd": {}},
+        "tuning": {"steps": {"start": 1e7, "stop": 1e8, "count": 2}, "rounds": 1, "seeds": [99]},
+    },
+    "no optimum": {"gap": "best-seen"},
+    "no prior": {"beta": 0.0},
+    "linear in the plane": {
+        "datasets": PLANE,
+        "model": "linear",
+        "record": ["covariance_factor_path", "cov_eig_min", "factor_norm"],
+        "snapshots": 2,
+    },
+    "bounds": {
+        "expectation": "piecewise",
+        "record": ["objective_exact"],
+        "vary": {"pieces": [3, 10], "piece_degree": ["linear", "quadratic"]},
+    },
+    "different lengths": {
+        "solvers": {"vn": {"iterations": 3}, "sr-vn": {}, "ng-flow": {"step": 0.5}}
+    },
+    "sparse records": {"record_every": 100, "snapshots": 0},
+    "one test row": {"datasets": {"wdbc": {"train_size": 100, "test_size": 1}}},
+    "more features than rows": {"datasets": {"synthetic": {"options": {"n": 20, "d": 40}}}},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", AWKWARD)
+def test_every_figure_and_table_is_made_or_rejected(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    study = {**BASE, **AWKWARD[name], "figures": [], "tables": []}
+    assert rejection(study) == ""
+    accepted = {
+        kind: [one for one in known if not rejection({**study, kind: [one]})]
+        for kind, known in (("figures", figures.MODULES), ("tables", tables.MODULES))
+    }
+    assert {"gap", "test", "time", "test-time", "profile"} <= set(accepted["figures"])
+    assert {"datasets", "performance", "winners", "runs"} <= set(accepted["tables"])
+    check_studies({"s": {**study, **accepted}}, capsys)
+
+
+def test_every_figure_and_table_is_accepted_somewhere():
+    seen = {"figures": set(), "tables": set()}
+    extra = {
+        "paper": {"datasets": ["australian_scale"], "solvers": ["vn"], "step": "paper"},
+        "sensitivity": {"step": [0.1, 0.2]},
+    }
+    for changes in [*AWKWARD.values(), *extra.values()]:
+        study = {**BASE, **changes, "figures": [], "tables": []}
+        for kind, known in (("figures", figures.MODULES), ("tables", tables.MODULES)):
+            seen[kind] |= {one for one in known if not rejection({**study, kind: [one]})}
+    assert seen == {"figures": set(figures.MODULES), "tables": set(tables.MODULES)}

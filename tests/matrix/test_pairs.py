@@ -1,0 +1,124 @@
+"""Pairs of settings: each two values meet in at least one study, which runs to a true report."""
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+
+from matrix.driver import rejection
+from matrix.test_settings import check_studies
+
+FACTORS = {
+    "solver": [
+        *("vn", "sr-vn", "sr-vn-rotated", "bw-gd", "gd", "gd-chol"),
+        *("svgd-density", "ng-flow", "fb-gvi"),
+    ],
+    "expectation": ["exact", "piecewise", "gauss-hermite", "stochastic"],
+    "model": ["logistic", "linear", "non-convex"],
+    "device": ["auto", "cpu"],
+    "dtype": ["float64", "float32"],
+    "pack": [1, 2],
+    "threads": [1, 2],
+    "record": [[], ["objective_exact"], ["cov_eig_min", "factor_norm", "data_passes", "flow_time"]],
+    "stop": ["iterations", "seconds", "tolerance"],
+    "split": ["sklearn", "random", "first", "given"],
+    "data": ["wdbc", "synthetic", "own.npz", "own.svm"],
+}
+STEPS = {"gd": 1e-4, "gd-chol": 1e-4, "bw-gd": 1e-3, "fb-gvi": 1e-3, "svgd-density": 1e-5}
+IMPOSSIBLE = (
+    "the linear model needs no approximation",
+    "cannot work in the basis of the rows",
+    "has no test file|has no test rows",
+    "records nothing exact|objective_exact",
+)
+"""Why a combination may be rejected."""
+
+
+def covering(factors, rng):
+    """Yield rows such that each pair of values of two factors is in one of them."""
+    names = list(factors)
+    left = {
+        ((a, i), (b, j))
+        for a, b in itertools.combinations(names, 2)
+        for i in range(len(factors[a]))
+        for j in range(len(factors[b]))
+    }
+    while left:
+        best, most = None, -1
+        for _ in range(30):
+            row = {name: int(rng.integers(len(values))) for name, values in factors.items()}
+            (a, i), (b, j) = next(iter(sorted(left)))
+            row |= {a: i, b: j}
+            found = {pair for pair in left if all(row[name] == value for name, value in pair)}
+            if len(found) > most:
+                best, most, covered = row, len(found), found
+        left -= covered
+        yield {name: factors[name][k] for name, k in best.items()}
+
+
+def study_of(row, folder):
+    """Return the study of one row."""
+    data = {"split": row["split"]}
+    if row["data"].startswith("own"):
+        name = "given.npz" if (row["data"], row["split"]) == ("own.npz", "given") else row["data"]
+        data |= {"dataset": "own", "path": str(folder / name)}
+        if row["split"] == "given" and row["data"].endswith("svm"):
+            data["test_path"] = str(folder / row["data"])
+    else:
+        data["dataset"] = row["data"]
+    if row["split"] == "first":
+        data["train_size"] = 50
+    stop = {"iterations": 12}
+    if row["stop"] == "seconds":
+        stop = {"iterations": 10**6, "seconds": 0.02, "record_every": 50}
+    elif row["stop"] == "tolerance":
+        stop |= {"tolerance": 5.0}
+    fields = ("expectation", "model", "device", "dtype", "pack", "threads", "record")
+    return {
+        "datasets": {"data": data},
+        "solvers": {row["solver"]: {}},
+        "step": STEPS.get(row["solver"], 0.05),
+        "init_scale": 0.5,
+        "seeds": 2,
+        "figures": [],
+        "tables": ["performance"],
+        **stop,
+        **{name: row[name] for name in fields},
+    }
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("own")
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((80, 3))
+    y = np.where(x[:, 0] + rng.standard_normal(80) > 0, 1.0, -1.0)
+    np.savez(folder / "own.npz", X=x, y=y)
+    np.savez(folder / "given.npz", X=x, y=y, X_test=x[:20], y_test=y[:20])
+    rows = zip(x, y, strict=True)
+    lines = [f"{int(t)} " + " ".join(f"{k + 1}:{v:.6g}" for k, v in enumerate(r)) for r, t in rows]
+    (folder / "own.svm").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def test_each_pair_is_covered():
+    rows = list(covering(FACTORS, np.random.default_rng(0)))
+    for a, b in itertools.combinations(FACTORS, 2):
+        met = {(str(row[a]), str(row[b])) for row in rows}
+        assert len(met) == len(FACTORS[a]) * len(FACTORS[b])
+
+
+@pytest.mark.slow
+def test_pairs_of_settings_run_to_a_true_report(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    studies = {}
+    for number, row in enumerate(covering(FACTORS, np.random.default_rng(0))):
+        study = study_of(row, folder)
+        sentence = rejection(study)
+        if sentence:
+            assert any(re.search(why, sentence) for why in IMPOSSIBLE), f"{row}: {sentence}"
+        else:
+            studies[f"s{number}"] = study
+    assert len(studies) > 20
+    check_studies(studies, capsys)
