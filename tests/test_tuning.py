@@ -86,9 +86,9 @@ def test_initial_scales_are_extended_too(tmp_path):
 def test_no_pair_is_run_twice(tmp_path, monkeypatch):
     asked = []
 
-    def counted(specs, data):
+    def counted(specs, data, **options):
         asked.extend((spec.step, spec.init_scale, spec.seed) for spec in specs)
-        return execute_together(specs, data)
+        return execute_together(specs, data, **options)
 
     monkeypatch.setattr(tuning, "execute_together", counted)
     path = tmp_path / "round.zarr.zip"
