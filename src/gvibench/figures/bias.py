@@ -138,4 +138,4 @@ def _notes(dataset: xr.Dataset, shown: Sequence[Configuration]) -> list[str]:
     if not len(ends):
         return []
     nearness = max(ends.max(), FLOOR)
-    return [f"at the optimum of the bound, to which runs come within {nearness:.1g} nat"]
+    return [f"where runs ended: within {nearness:.1g} nat of the optimum of their bound"]
