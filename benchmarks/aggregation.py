@@ -56,6 +56,7 @@ def make(folder: Path, count: int, points: int) -> Path:
                 "code_hash": template["code_hash"],
                 "optimum": None,
                 "exact_optimum": None,
+                "beta_choice": None,
             }
         )
     manifest = folder / "manifest.json"

@@ -151,7 +151,7 @@ def test_the_workflow_writes_down_that_no_optimum_was_found(tmp_path, capsys):
     prepare(DataSpec(dataset="wdbc"), tmp_path / "data.zarr.zip")
     problem = hopeless(DataSpec(dataset="wdbc"))
     out = tmp_path / "optimum.zarr.zip"
-    job = json.dumps({"spec": problem.model_dump(mode="json")})
+    job = json.dumps({"spec": problem.model_dump(mode="json"), "code_hash": "c0de"})
     words = ["optimum", "--job", job, "--data", str(tmp_path / "data.zarr.zip"), "--out", str(out)]
     assert worker.main(words) == 0
     assert "no optimum found" in capsys.readouterr().out

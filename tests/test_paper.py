@@ -7,6 +7,7 @@ import pytest
 from gvibench.datasets import prepared_path
 from gvibench.datasets.catalogue import complete, find
 from gvibench.datasets.prepared import read_prepared
+from gvibench.endings import UNUSABLE
 from gvibench.loop import execute
 from gvibench.optimum import find_optimum
 from gvibench.presets import PAPER_STEPS
@@ -42,7 +43,7 @@ def converge(dataset, solver, step=None, **changes):
         **{"iterations": 20_000, **changes},
     )
     trace = execute(spec, prepared)
-    assert trace.attrs["status"] == "completed"
+    assert trace.attrs["status"] not in UNUSABLE
     return {name: values[-1] for name, values in trace.scalars.items()}
 
 

@@ -53,6 +53,10 @@ def test_every_run_of_the_plan_is_there(study):
 def test_the_papers_table_is_what_the_runs_say():
     made = judge(runs_of(PUBLISHED, "paper-steps"))
     published = pd.read_csv(PUBLISHED / "paper-steps/tables/paper.csv")
+    # What was published before statuses had five values has other columns about failed runs.
+    shared = [name for name in published.columns if name in made.columns]
+    assert len(shared) > 20
+    made, published = made[shared], published[shared]
     pd.testing.assert_frame_equal(made, published, check_dtype=False, rtol=1e-12)
     assert set(made["dataset"]) == {*PAPER_RESULTS, "covtype-50k"}
     verdicts = made.set_index(["dataset", "solver"])["verdict"]
@@ -109,9 +113,11 @@ def compare_with_published(results):
         theirs = runs_of(PUBLISHED, study).set_index("spec_hash")
         assert set(ours.index) <= set(theirs.index), f"{study}: other runs, or other choices"
         theirs = theirs.loc[ours.index]
-        assert ours["status"].equals(theirs["status"]), study
+        # What was published before statuses had five values knows "completed" and "diverged" only.
+        diverged = ours["status"] == "diverged"
+        assert diverged.equals(theirs["status"] == "diverged"), study
         # Where a run that diverges is caught, its last digits say nothing.
-        done = (ours["status"] == "completed") & ~ours.index.isin(restless(results / study))
+        done = ~diverged & ~ours.index.isin(restless(results / study))
         pd.testing.assert_frame_equal(ours.loc[done, NUMBERS], theirs.loc[done, NUMBERS], rtol=1e-6)
         compared += len(ours)
     return compared

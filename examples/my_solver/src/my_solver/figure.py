@@ -21,11 +21,11 @@ def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Co
     names = unique(one.panel for one in shown)
     panels = Panels(names, style)
     for one in shown:
-        band = log_gaps(band_over_iterations(dataset["grad_norm"], one))
+        band = log_gaps(band_over_iterations(dataset["grad_norm"], one, style["center"]))
         draw_band(panels.axes(one.panel), band, looks[one.line], one.line)
     for name in names:
         positive_log(panels.axes(name))
-        panels.note_diverged(name, shown)
+        panels.note_unusable(name, shown)
     panels.label("iteration", "norm of the gradient")
     panels.legend([handle(line, look) for line, look in looks.items()])
     return panels.figure, shown
