@@ -8,13 +8,11 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gvibench import worker
+from gvibench import figures, worker
 from gvibench.errors import UserError
 from gvibench.expansion import expand
 from gvibench.study import load_config
 from gvibench.upkeep import require_own_files
-
-ENDS = {"figures": ("pdf", "svg", "png", "json"), "tables": ("csv", "md", "tex")}
 
 
 @dataclass
@@ -103,8 +101,9 @@ def missing_files(plan, study):
     root = Path(plan.config.results) / study
     settings = plan.config.studies[study]
     wanted = [root / name for name in ("aggregate.zarr.zip", "summary.md", "report/index.html")]
+    ends = {"figures": (*figures.UNDATED, "json"), "tables": ("csv", "md", "tex")}
     for kind, names in (("figures", settings.figures), ("tables", settings.tables)):
-        wanted += [root / kind / f"{name}.{end}" for name in names for end in ENDS[kind]]
+        wanted += [root / kind / f"{name}.{end}" for name in names for end in ends[kind]]
     lacking = [str(path) for path in wanted if not path.exists()]
     for name in settings.figures:
         path = root / "figures" / f"{name}.json"
