@@ -262,3 +262,9 @@ def test_a_diverged_run_is_measured_as_far_as_it_got():
     (found,) = measure(dataset)
     assert found.claim.not_applicable == "eta is not positive"
     assert found.pl_valid.verdict.held
+
+
+def test_a_step_that_decays_is_not_what_the_theorems_are_about():
+    found = one("sr-vn", 0.05, init_scale=0.4, step_decay=0.1)
+    assert found.missing == "the step decays"
+    assert found.claim is None

@@ -270,3 +270,55 @@ def test_a_failure_leaves_no_files(tmp_path, aggregate, monkeypatch):
 def test_unknown_figures_are_refused(tmp_path, aggregate):
     draw_to(tmp_path, aggregate, "gapp")
     assert "did you mean 'gap'" in json.loads((tmp_path / "gapp.json").read_text())["error"]
+
+
+def test_a_profile_judges_a_line_on_the_problems_it_was_given(tmp_path):
+    """Runs that nobody asked for are no failures: 18 of 25 solved is 0.72, not 0.60."""
+    runs = [Run([20.0, 10.0], name, "vn") for name in ("a", "b", "c")]
+    runs += [Run([20.0, 10.0], name, "sr-vn") for name in ("a", "b")]
+    runs += [Run([20.0, 10.0], "c", "sr-vn", solver_id="sr-vn-rotated")]
+    figure, _ = plot(profile, make_dataset(tmp_path, runs))
+    for _, shares in lines(figure.axes[0]).values():
+        assert shares[-1] == 1.0
+    assert "it was given: VN 3, SR-VN 2, SR-VN (rotated) 1" in legend_title(figure)
+
+
+def test_curves_note_the_floor_short_runs_and_lost_seeds(tmp_path):
+    runs = [
+        Run([20.0, 12.0, 10.0], seed=0),
+        Run([20.0, 12.0, 10.0], seed=1),
+        Run([20.0, 12.0], "wdbc", "ng-flow", seed=0),
+        Run([20.0, 99.0], "wdbc", "ng-flow", seed=1, status="failed"),
+    ]
+    figure, _ = plot(gap, make_dataset(tmp_path, runs))
+    title = legend_title(figure).replace("\n", " ")
+    assert "median and min–max over 2 seeds" in title
+    assert "gaps below 1e-12 are drawn at 1e-12" in title
+    assert "NG-Flow ends at 1 of 2 iterations" in title
+    assert [text.get_text() for text in figure.axes[0].texts] == ["failed: NG-Flow 1/2"]
+
+
+@pytest.mark.parametrize(("center", "expected"), [("mean", 2.0), ("median", 1.0)])
+def test_the_centre_of_lines_is_a_choice(tmp_path, center, expected):
+    ends = (10.5, 11.0, 14.5)
+    runs = [Run([20.0, end], seed=seed) for seed, end in enumerate(ends)]
+    figure, _ = plot(gap, make_dataset(tmp_path, runs), {**PAGE, "center": center})
+    assert lines(figure.axes[0])["VN"][1][-1] == pytest.approx(expected)
+
+
+def test_a_figure_that_fails_is_drawn_as_its_error(tmp_path, aggregate, monkeypatch, capsys):
+    monkeypatch.setattr(gap, "plot", lambda dataset, style: 1 / 0)
+    files = draw_to(tmp_path, aggregate, "gap")
+    assert {"gap.pdf", "gap.svg", "gap.png", "gap.json"} <= set(files)
+    sentence = json.loads(files["gap.json"])["error"]
+    assert sentence == "the figure 'gap' could not be drawn: ZeroDivisionError: division by zero"
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_no_error_of_a_figure(tmp_path, aggregate, monkeypatch):
+    def full(dataset, style):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(gap, "plot", full)
+    with pytest.raises(OSError, match="No space left"):
+        draw_to(tmp_path, aggregate, "gap")

@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy import special
+from scipy import special, stats
 from sklearn.metrics import accuracy_score, log_loss
 
 from gvibench import backend as backends
@@ -268,3 +268,42 @@ def test_loss_at_a_point_is_stable():
 def test_logistic_model_refuses_real_targets():
     with pytest.raises(UserError, match="use model 'linear'"):
         build(rows(real=True))
+
+
+@pytest.mark.parametrize("sigma", [0.3, 1.0, 3.0])
+def test_test_nll_of_the_linear_model_is_that_of_the_normal_density(sigma):
+    """With its constant: otherwise the largest sigma looks best."""
+    model = build(model="linear", sigma=sigma)
+    mean, lower = random_gaussian(model.d)
+    nll, at_mean, _ = model.test_metrics(mean, CovarianceFactor(model.backend, lower))
+    x, y = model.test
+    density = stats.norm(x @ mean, sigma)
+    assert_allclose(at_mean, -density.logpdf(y).mean())
+    extra = np.einsum("ij,jk,ik->", x, lower @ lower.T, x) / (2 * sigma**2)
+    assert_allclose(nll, -density.logpdf(y).sum() + extra)
+
+
+def test_the_linear_models_negative_elbo_bounds_the_evidence():
+    model = build(model="linear", sigma=0.7, beta=0.5)
+    x, y = model.train
+    precision = x.T @ x / 0.7**2 + 0.5 * np.eye(model.d)
+    covariance = np.linalg.inv(precision)
+    mean = covariance @ (x.T @ y) / 0.7**2
+    factor = CovarianceFactor(model.backend, np.linalg.cholesky(covariance))
+    oracle = model.full_oracle(mean, factor, "hessian")
+    evidence = stats.multivariate_normal(
+        np.zeros(len(y)), 0.7**2 * np.eye(len(y)) + x @ x.T / 0.5
+    ).logpdf(y)
+    found = model.objectives(mean, factor, oracle.value)
+    assert_allclose(found.neg_elbo, -evidence)
+
+
+@pytest.mark.parametrize("expectation", ["piecewise", "gauss-hermite"])
+def test_test_nll_is_exact_where_exact_values_are_recorded(expectation):
+    fields = {"expectation": expectation, "pieces": 4, "nodes": 3}
+    model = build(**fields, record=("objective_exact",))
+    mean, lower = random_gaussian(model.d)
+    factor = CovarianceFactor(model.backend, lower)
+    exact = build(expectation="exact").test_metrics(mean, factor)[0]
+    assert_allclose(model.test_metrics(mean, factor)[0], exact)
+    assert abs(float(build(**fields).test_metrics(mean, factor)[0]) - float(exact)) > 1e-6

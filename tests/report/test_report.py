@@ -74,3 +74,36 @@ def test_summary_warns_of_a_doubtful_optimum(tmp_path):
 def test_summary_says_what_gaps_are_measured_from(tmp_path, optima, gap, expected):
     runs = [Run([15.0], name, optimum=at) for name, at in zip("ab", optima, strict=True)]
     assert expected in summary_of(tmp_path, runs, gap=gap)
+
+
+def test_summary_names_figures_and_tables_that_could_not_be_made(tmp_path):
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "figures/gap.json").write_text('{"error": "the figure \'gap\' could not be drawn"}')
+    (tmp_path / "figures/profile.json").write_text("{}")
+    (tmp_path / "tables/performance.csv").write_text("error\nthe table could not be made: 1|2\n")
+    text = summary_of(tmp_path, [Run([15.0, 11.0])])
+    section = text.partition("## What could not be made")[2].partition("##")[0]
+    assert "- figure gap: the figure 'gap' could not be drawn" in section
+    assert r"- table performance: the table could not be made: 1\|2" in section
+    assert "profile" not in section
+
+
+def test_summary_of_approximations_names_a_best_and_no_divergence(tmp_path):
+    """Panels that have no best of their own are not panels in which every run diverged."""
+    recorded = {"record": ("objective_exact",), "expectation": "piecewise"}
+    runs = [
+        Run(
+            [20.0, 12.0], scalars={"objective_exact": [19.0, exact]}, spec={"pieces": k, **recorded}
+        )
+        for k, exact in ((4, 11.0), (10, 10.5), (20, 10.1))
+    ]
+    text = summary_of(tmp_path, runs, gap="best-seen")
+    assert "diverged:" not in text
+    assert "nobody" not in text
+    assert "- wdbc: **VN, pieces 20**" in text
+
+
+def test_summary_says_that_a_gap_was_reached_but_not_kept(tmp_path):
+    text = summary_of(tmp_path, [Run([15.0, 10.0 + 5e-5, 10.5])])
+    assert "reaches a gap of 0.0001 with 1 of 1 seeds, but does not settle there" in text

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from figures.made_aggregate import Run, make_dataset, study, write_aggregate
-from gvibench.tables import datasets, performance, write_tables
+from gvibench.tables import datasets, performance, winners, write_tables
 from gvibench.tables.formats import Block, Table, escape_latex, spread, to_latex, to_markdown
 
 OF_ANY_STUDY = ("datasets", "performance", "runs", "winners", "runtime")
@@ -267,3 +267,81 @@ def test_tables_do_not_import_matplotlib():
         "sys.exit('matplotlib' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_failed_runs_are_counted_but_enter_no_statistic(tmp_path):
+    """A run that ends at 3,028,244 after a start at 609 is no completed run with a large gap."""
+    runs = [Run([609.0, 11.0], seed=0), Run([609.0, 3_028_244.0], seed=1, status="failed")]
+    (row,) = performance.values_of(make_dataset(tmp_path, runs)).to_dict("records")
+    assert (row["failed"], row["completed"], row["seeds"]) == (1, 1, 2)
+    assert row["gap_max"] == row["gap_median"] == pytest.approx(1.0)
+    assert row["objective_max"] == pytest.approx(11.0)
+
+
+def test_bands_of_rounding_errors_overlap_and_the_tolerance_is_stated(tmp_path):
+    ends = {"vn": (3.6e-9, 1.45e-8), "sr-vn": (1e-10, 1e-10), "gd": (5e-8, 6e-8)}
+    runs = [
+        Run([20.0, 10.0 + gap], "wdbc", solver, seed=seed)
+        for solver, gaps in ends.items()
+        for seed, gap in enumerate(gaps)
+    ]
+    dataset = make_dataset(tmp_path, runs)
+    rows = {row["solver"]: row for row in performance.values_of(dataset).to_dict("records")}
+    assert rows["vn"]["bands_overlap_best"]
+    assert not rows["gd"]["bands_overlap_best"]
+    assert all("1e-08" in block.caption for block in performance.build(dataset).blocks[2:])
+
+
+def test_the_best_is_measured_on_the_exact_objective_of_all_rows(tmp_path):
+    """A gap of 0.0012 must not be shown as 7.35 behind because bounds differ."""
+    recorded = {"record": ("objective_exact",), "expectation": "piecewise"}
+    runs = [
+        Run([30.0, own], scalars={"objective_exact": [29.0, exact]}, spec={"pieces": k, **recorded})
+        for k, own, exact in ((4, 17.35, 10.0012), (20, 10.0, 10.0))
+    ]
+    rows = performance.values_of(make_dataset(tmp_path, runs, gap="best-seen"))
+    behind = dict(zip(rows["pieces"], rows["difference_to_best_median"], strict=True))
+    assert behind == pytest.approx({"4": 0.0012, "20": 0.0})
+    assert rows["is_best"].tolist() == [False, True]
+
+
+def test_a_gap_that_is_left_again_was_reached_but_has_not_settled(tmp_path):
+    runs = [Run([20.0, 10.001, 10.5, 10.4])]
+    (row,) = performance.values_of(make_dataset(tmp_path, runs)).to_dict("records")
+    assert (row["reached_first_0.01"], row["iterations_first_0.01_median"]) == (1, 1.0)
+    assert (row["reached_settled_0.01"], row["iterations_settled_0.01_median"]) == (0, "never")
+
+
+def test_winners_have_the_unit_of_what_they_won(tmp_path):
+    """Where nobody settles at a level, nats do not stand under seconds."""
+    runs = [Run([20.0, 13.0], "wdbc", "vn"), Run([20.0, 12.0], "wdbc", "gd")]
+    (row,) = winners.build(make_dataset(tmp_path, runs)).values.to_dict("records")
+    assert row["measure"] == "smallest final gap (nat)"
+    assert row["winner"].startswith("GD")
+    assert row["value"] == pytest.approx(2.0)
+
+
+def test_winners_that_the_records_do_not_resolve_are_marked(tmp_path):
+    runs = [
+        Run([20.0, 15.0, 10.0 + 1e-7], "wdbc", "vn", iteration=[0, 50, 100]),
+        Run([20.0, 14.0, 10.0 + 2e-7], "wdbc", "gd", iteration=[0, 50, 100]),
+        Run([20.0, 12.0, 10.0 + 1e-7], "other", "vn", iteration=[0, 1, 2]),
+        Run([20.0, 12.0, 11.0, 10.0], "other", "gd", iteration=[0, 1, 2, 3]),
+    ]
+    table = winners.build(make_dataset(tmp_path, runs))
+    takes = dict(zip(table.values["problem"], table.blocks[0].cells["takes"], strict=True))
+    assert takes["wdbc"] == "not resolved by the records"
+    assert takes["other"] == "1.5 x"
+
+
+def test_a_solver_without_a_step_is_a_row_that_says_so(tmp_path):
+    cost = {"trials": 9, "iterations": 90, "seconds": 1.0}
+    note = {"note": "no step worked", "failed": "no step worked: with each step tried"}
+    runs = [
+        Run([20.0, 10.0], "wdbc", "vn"),
+        Run([20.0], "wdbc", "gd", status="failed", tuning={**cost, **note}),
+    ]
+    rows = performance.values_of(make_dataset(tmp_path, runs)).to_dict("records")
+    (row,) = [row for row in rows if row["solver"] == "gd"]
+    assert row["objective_median"] == row["gap_median"] == "no step worked"
+    assert row["tuning_note"] == "no step worked"

@@ -43,7 +43,7 @@ def errors_beside(summary: Path, figures: Iterable[str], tables: Iterable[str]) 
             errors[f"figure {name}"] = str(metadata["error"])
     for name in tables:
         path = summary.parent / "tables" / f"{name}.csv"
-        rows = list(csv.reader(path.open(newline=""))) if path.exists() else []
+        rows = list(csv.reader(path.read_text().splitlines())) if path.exists() else []
         if rows and rows[0] == [ERROR]:
             errors[f"table {name}"] = rows[1][0]
     return errors
