@@ -88,20 +88,6 @@ def study_of(row, folder):
     }
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("own")
-    rng = np.random.default_rng(1)
-    x = rng.standard_normal((80, 3))
-    y = np.where(x[:, 0] + rng.standard_normal(80) > 0, 1.0, -1.0)
-    np.savez(folder / "own.npz", X=x, y=y)
-    np.savez(folder / "given.npz", X=x, y=y, X_test=x[:20], y_test=y[:20])
-    rows = zip(x, y, strict=True)
-    lines = [f"{int(t)} " + " ".join(f"{k + 1}:{v:.6g}" for k, v in enumerate(r)) for r, t in rows]
-    (folder / "own.svm").write_text("\n".join(lines) + "\n")
-    return folder
-
-
 def test_each_pair_is_covered():
     rows = list(covering(FACTORS, np.random.default_rng(0)))
     for a, b in itertools.combinations(FACTORS, 2):

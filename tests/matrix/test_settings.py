@@ -7,7 +7,6 @@ follow from the traces.
 import copy
 import re
 
-import numpy as np
 import pytest
 
 from gvibench.study import MODELS
@@ -37,21 +36,6 @@ def test_every_key_has_values():
     for model in MODELS:
         if model.__name__ not in settings.NOT_HERE:
             assert set(model.model_fields) == keys[model.__name__], model.__name__
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Own data in all forms that people have."""
-    folder = tmp_path_factory.mktemp("own")
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal((80, 3))
-    y = np.where(x @ [1.0, -1.0, 0.5] + rng.standard_normal(80) > 0, 1.0, 0.0)
-    np.savez(folder / "own.npz", X=x, y=y)
-    rows = zip(x, y, strict=True)
-    lines = [f"{int(t)} " + " ".join(f"{k + 1}:{v:.6g}" for k, v in enumerate(r)) for r, t in rows]
-    (folder / "own.svm").write_text("\n".join(lines) + "\n")
-    (folder / "table.csv").write_text("a,b,y\n1,2,0\n3,4,1\n")
-    return folder
 
 
 def merged(*layers):

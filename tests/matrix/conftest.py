@@ -1,0 +1,18 @@
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    """Own data in the forms that people have: with and without test rows, and a table."""
+    folder = tmp_path_factory.mktemp("own")
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((80, 3))
+    y = np.where(x @ [1.0, -1.0, 0.5] + rng.standard_normal(80) > 0, 1.0, 0.0)
+    np.savez(folder / "own.npz", X=x, y=y)
+    np.savez(folder / "given.npz", X=x, y=y, X_test=x[:20], y_test=y[:20])
+    rows = zip(x, y, strict=True)
+    lines = [f"{int(t)} " + " ".join(f"{k + 1}:{v:.6g}" for k, v in enumerate(r)) for r, t in rows]
+    (folder / "own.svm").write_text("\n".join(lines) + "\n")
+    (folder / "table.csv").write_text("a,b,y\n1,2,0\n3,4,1\n")
+    return folder
