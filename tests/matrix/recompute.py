@@ -5,6 +5,7 @@ rules are written down once more from the sentences that the pages print.
 """
 
 import csv
+import functools
 import json
 import math
 import re
@@ -74,6 +75,12 @@ def _optimum(path):
 
 
 def read_runs(root, study):
+    """Return every run of a study, each once, and the manifest."""
+    return _read_runs(Path(root).resolve(), study)
+
+
+@functools.lru_cache(maxsize=2)
+def _read_runs(root, study):
     """Return every run of a study, each once."""
     manifest = json.loads((Path(root) / study / "manifest.json").read_text())
     runs = {}

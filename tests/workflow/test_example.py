@@ -70,7 +70,7 @@ def test_the_package_is_listed_and_conforms(project):
 
 
 ENDS = [
-    "aggregate.zarr.zip",
+    *("aggregate.zarr.zip", "manifest.json", "config.yaml"),
     *(f"tables/performance.{end}" for end in ("csv", "md", "tex")),
     *(f"figures/gap.{end}" for end in ("pdf", "svg", "png", "json")),
     *(f"figures/my-solver-gradient.{end}" for end in ("pdf", "svg", "png", "json")),

@@ -66,7 +66,7 @@ def test_tuned_study(tmp_path):
     }
 
 
-ALL_FIGURES = ["gap", "test", "time", "test-time", "profile", "sensitivity"]
+ALL_FIGURES = ["gap", "test", "time", "test-time", "profile"]
 ALL_TABLES = ["datasets", "performance", "winners", "runs"]
 
 
