@@ -351,3 +351,29 @@ def test_a_median_does_not_follow_one_bad_seed(tmp_path):
     np.testing.assert_allclose(ends["median"], 4e-6, rtol=1e-4)
     np.testing.assert_allclose(ends["mean"], 200.0, rtol=1e-4)
     np.testing.assert_allclose(ends["geometric"], (64e-24 * 1000) ** 0.2, rtol=1e-3)
+
+
+def test_rounding_of_single_precision_is_no_doubt_about_the_optimum(tmp_path):
+    dataset = make_dataset(tmp_path, [Run([12.0, 10.0 - 5e-6], spec={"dtype": "float32"})])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert gap(dataset, "objective").values.min() == 0.0
+
+
+def test_overshooting_a_common_tolerance_does_not_make_a_run_better(tmp_path):
+    """Who stops at a tolerance is compared by the effort, not by how far it jumped below it."""
+    given = {"tolerance": 1e-2, "iterations": 50}
+    quick = [20.0, 12.0, 10.0 + 6e-5]
+    slow = [20.0, 15.0, 12.0, 11.0, 10.0 + 4e-5]
+    runs = [
+        Run(quick, "wdbc", "vn", spec=given, status="converged"),
+        Run(slow, "wdbc", "gd", spec=given, status="converged"),
+    ]
+    dataset = make_dataset(tmp_path, runs)
+    best = Ranking.of(dataset).best(configurations(dataset), lambda config: config.problem)
+    assert [config.solver for config in best.values()] == ["vn"]
+    # Where tolerances differ, a loose one is no advantage.
+    runs[0].spec = {**given, "tolerance": 1e9}
+    dataset = make_dataset(tmp_path, runs)
+    best = Ranking.of(dataset).best(configurations(dataset), lambda config: config.problem)
+    assert [config.solver for config in best.values()] == ["gd"]

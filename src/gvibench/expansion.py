@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
+from gvibench.datasets.inspection import training_rows
 from gvibench.errors import UserError
 from gvibench.jobs import BetaJob, DataJob, OptimumJob, Plan, RunJob, TuningJob, template
 from gvibench.requirements import Planned, refuse_impossible_outputs
@@ -19,6 +20,8 @@ from gvibench.variants import Variant, refuse_equal_titles, refuse_idle_variatio
 __all__ = ["expand"]
 
 
+BATCHES = 10
+"""Batches that the rows of a tuning trial must be enough for."""
 LONGEST_NAME = 255
 """Bytes that file systems allow for the name of a file or folder."""
 LONGEST_ADDITION = len("..checkpoint..12345678.part")
@@ -207,9 +210,23 @@ def _tuning(
             f"{where}: seed {min(both)} is used for tuning and for reporting: choose tuning.seeds "
             "that are not among the seeds of the study"
         )
+    _refuse_few_rows(study, spec, where)
     settings = study.tuning.model_dump(mode="json", exclude={"betas"})
     budget = settings.pop("iterations") or spec.iterations
     trial = spec.model_copy(
         update={"iterations": budget, "snapshots": 0, "record": (), "record_every": "log"}
     )
     return TuningJob(folder, data, trial, settings, beta)
+
+
+def _refuse_few_rows(study: Study, spec: RunSpec, where: str) -> None:
+    """Refuse to tune a stochastic run on so few rows that a batch has hardly any noise."""
+    rows, least = study.tuning.rows, BATCHES * spec.batch
+    if spec.expectation != "stochastic" or rows is None or rows >= least:
+        return
+    every = training_rows(spec.data)
+    if every is None or rows < every:
+        raise UserError(
+            f"{where}: tuning.rows is {rows}, too few for batches of {spec.batch}, which would "
+            f"be less noisy than in the runs: use at least {least} rows, or all of them"
+        )

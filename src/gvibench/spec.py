@@ -292,6 +292,8 @@ def explain(error: ValidationError, names_at: Callable[[Location], Iterable[str]
     if first["type"] == "missing":
         return f"'{path}' is missing"
     message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    if first["type"] == "string_pattern_mismatch":
+        message = "should begin with a letter or digit and have only letters, digits and _ . + -"
     message = message.replace(" after validation", "")
     given = first.get("input")
     if not path:

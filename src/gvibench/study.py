@@ -149,7 +149,7 @@ class Settings(_RunFields):
     """A number, a list, a grid, `paper` (the paper's) or `tuned` (by the tuning stage)."""
     init_scale: Scales | None = None
     """C0 = init_scale * I: a number or a list. A tuned step brings its own."""
-    record: list[str] | None = None
+    record: Annotated[list[str], AfterValidator(_distinct)] | None = None
     """Further quantities to record."""
 
 
@@ -269,9 +269,15 @@ class Study(Settings):
     """Whether a run may have no other job beside it, for timing."""
     pack: Count = 1
     """How many seeds run in one job, short steps at once; pays for thousands of tiny runs."""
-    figures: list[Figure] = ["gap", "test", "time", "test-time", "profile"]
+    figures: Annotated[list[Figure], AfterValidator(_distinct)] = [
+        "gap",
+        "test",
+        "time",
+        "test-time",
+        "profile",
+    ]
     """Which figures to draw."""
-    tables: list[Table] = ["datasets", "performance"]
+    tables: Annotated[list[Table], AfterValidator(_distinct)] = ["datasets", "performance"]
     """Which tables to write."""
 
 

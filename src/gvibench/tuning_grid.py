@@ -36,6 +36,8 @@ AS_QUICK = 1.1
 Far from the optimum's scale the effort changes by less and less per decade; without this rule the
 best scale would always be the last one tried.
 """
+SAME = 1e-3
+"""Values this close (relative) are one."""
 TIE = 1e-6
 """Objectives this close to the best one count as equal, relative to its size or, if that is less,
 to the largest decrease: steps too small to get anywhere are not all alike."""
@@ -68,7 +70,7 @@ class Grid:
         """Return the grid with one more value at an edge, at the ratio of the last two there."""
         values = self.side(edge.field)
         near, far = values[:2] if edge.end == "smallest" else values[:-3:-1]
-        wider = tuple(sorted({*values, rounded(near * (near / far))}))
+        wider = tuple(sorted({*values, _nearest(rounded(near * (near / far)), values)}))
         return replace(self, **{"steps" if edge.field == "step" else "scales": wider})
 
     def edges(self, best: "Point | None") -> list[Edge]:
@@ -128,7 +130,14 @@ def around(values: tuple[float, ...], best: float, count: int) -> tuple[float, .
     above = values[at + 1] / values[at] if at < len(values) - 1 else below
     count = max(count, 3)
     reach = min(1.0, (count - 1) / 4)
-    return _spaced(best / below**reach, best * above**reach, count)
+    new = _spaced(best / below**reach, best * above**reach, count)
+    # Rounding must not make two values of one: 1.00001 is the 1 that was tried before.
+    return tuple(sorted({_nearest(value, values) for value in new}))
+
+
+def _nearest(value: float, known: tuple[float, ...]) -> float:
+    close = [one for one in known if math.isclose(one, value, rel_tol=SAME)]
+    return close[0] if close else value
 
 
 def _spaced(start: float, stop: float, count: int) -> tuple[float, ...]:

@@ -43,6 +43,8 @@ def bad_files(plan: Plan) -> dict[str, str]:
         **dict.fromkeys(plan.data, read_prepared),
         **dict.fromkeys(plan.optima, read_optimum),
     }
+    for study in plan.config.studies:
+        readers[f"{plan.config.results}/{study}/aggregate.zarr.zip"] = _read_aggregate
     for path, read in readers.items():
         if Path(path).exists():
             try:
@@ -53,6 +55,13 @@ def bad_files(plan: Plan) -> dict[str, str]:
         if Path(job.path).exists():
             bad |= check(job.entries())
     return bad
+
+
+def _read_aggregate(path: str) -> None:
+    from gvibench.analysis.configurations import open_aggregate
+
+    with open_aggregate(path) as dataset:
+        dataset.load()
 
 
 def require_own_files(plan: Plan) -> None:

@@ -97,6 +97,8 @@ def _changes(study: Study, where: str) -> Iterator[dict[str, Any]]:
             raise UserError(f"{where}: vary: unknown field '{key}'{suggest(key, known)}")
         if key in {"data", "solver", "seed", "step", "init_scale"}:
             raise UserError(f"{where}: vary: '{key}' has a place of its own in the study")
+        if key == "beta" and TUNED in {study.beta, *(one.beta for one in study.datasets.values())}:
+            raise UserError(f"{where}: vary.beta: beta is 'tuned', so it cannot be varied as well")
     for values in itertools.product(*study.vary.values()):
         yield dict(zip(study.vary, values, strict=True))
 

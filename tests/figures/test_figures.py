@@ -322,3 +322,22 @@ def test_a_full_disk_is_no_error_of_a_figure(tmp_path, aggregate, monkeypatch):
     monkeypatch.setattr(gap, "plot", full)
     with pytest.raises(OSError, match="No space left"):
         draw_to(tmp_path, aggregate, "gap")
+
+
+def test_a_geometric_mean_with_a_zero_in_it_stays_on_the_axis(tmp_path):
+    ends = (10.0, 11.0, 14.0)
+    runs = [Run([20.0, end], seed=seed) for seed, end in enumerate(ends)]
+    figure, _ = plot(gap, make_dataset(tmp_path, runs), {**PAGE, "center": "geometric"})
+    expected = (FLOOR * 1.0 * 4.0) ** (1 / 3)
+    assert lines(figure.axes[0])["VN"][1][-1] == pytest.approx(expected)
+
+
+def test_sensitivity_tells_the_lines_of_one_solver_apart(tmp_path):
+    runs = [
+        Run([20.0, 11.0 + scale], step=step, spec={"mean_scale": scale})
+        for step in (0.1, 0.2)
+        for scale in (0.0, 5.0)
+    ]
+    figure, _ = plot(sensitivity, make_dataset(tmp_path, runs))
+    drawn = [line for line in figure.axes[0].get_lines() if line.get_gid() != "unusable"]
+    assert len({line.get_marker() for line in drawn}) == 2

@@ -277,12 +277,27 @@ def _is_number(text):
     return True
 
 
-def merit(members, gaps):
+def stopped_by_tolerance(groups):
+    """Return the runs that reached the one tolerance that all runs on their problem have."""
+    runs = [run for members in groups.values() for run in members]
+    tolerances = defaultdict(set)
+    for run in runs:
+        tolerances[run.problem].add(run.spec["tolerance"])
+    return {
+        run
+        for run in runs
+        if run.status == "converged"
+        and len(tolerances[run.problem]) == 1
+        and None not in tolerances[run.problem]
+    }
+
+
+def merit(members, gaps, stopped):
     """Return what ranks a configuration, as the printed rule has it."""
     usable = [run for run in members if run.usable]
     if not usable:
         return (1.0, math.inf, math.inf)
-    finals = [gaps[run][-1] for run in usable]
+    finals = [0.0 if run in stopped else gaps[run][-1] for run in usable]
     efforts = [settles(run, gaps[run], LEVEL) for run in usable]
     # Where the schedule leaves efforts open, merits are compared by what is certain.
     latest = sorted(pair[1] if pair else math.inf for pair in efforts)
@@ -293,11 +308,12 @@ def merit(members, gaps):
 def best_of(groups, gaps):
     """Return the best configuration of each problem, or nothing where no run is usable."""
     best = {}
+    stopped = stopped_by_tolerance(groups)
     for members in groups.values():
         problem = members[0].problem
         first = members[0].spec
         identity = json.dumps({**first, "seed": None}, sort_keys=True)
-        key = (*merit(members, gaps), first["step"], first["init_scale"], identity)
+        key = (*merit(members, gaps, stopped), first["step"], first["init_scale"], identity)
         if problem not in best or key < best[problem][0]:
             best[problem] = (key, members)
     return {

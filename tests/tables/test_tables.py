@@ -345,3 +345,41 @@ def test_a_solver_without_a_step_is_a_row_that_says_so(tmp_path):
     (row,) = [row for row in rows if row["solver"] == "gd"]
     assert row["objective_median"] == row["gap_median"] == "no step worked"
     assert row["tuning_note"] == "no step worked"
+
+
+def test_winners_follow_the_rule_for_the_best(tmp_path):
+    """A solver with a diverged seed does not win by the gap of the others."""
+    runs = [
+        Run([20.0, 13.0], "wdbc", "vn", seed=0),
+        Run([20.0, 13.0], "wdbc", "vn", seed=1),
+        Run([20.0, 11.0], "wdbc", "gd", seed=0),
+        Run([20.0, 99.0], "wdbc", "gd", seed=1, status="diverged"),
+    ]
+    dataset = make_dataset(tmp_path, runs)
+    (row,) = winners.build(dataset).values.to_dict("records")
+    best = performance.values_of(dataset)
+    assert best[best["is_best"]]["method"].tolist() == ["VN"]
+    assert row["winner"].startswith("VN")
+
+
+def test_winners_that_tie_share_the_row(tmp_path):
+    runs = [Run([20.0, 10.0], "wdbc", solver) for solver in ("vn", "gd")]
+    runs.append(Run([20.0, 11.0, 10.0], "wdbc", "sr-vn"))
+    rows = winners.build(make_dataset(tmp_path, runs)).values
+    row = rows[rows["measure"] == "fewest iterations"].iloc[0]
+    assert (
+        row["winner"] == "GD (step 0.1, C0 1) and VN (step 0.1, C0 1) (tied)"
+        or row["winner"] == "VN (step 0.1, C0 1) and GD (step 0.1, C0 1) (tied)"
+    )
+    assert (row["runner_up"], row["factor"]) == ("SR-VN", 2.0)
+
+
+def test_settings_that_differ_between_data_sets_are_shown(tmp_path):
+    runs = [
+        Run([20.0, 11.0], "a", "vn", spec={"step_decay": 0.5}),
+        Run([20.0, 11.0], "b", "vn"),
+        Run([20.0, 11.0], "b", "gd"),
+    ]
+    table = datasets.build(make_dataset(tmp_path, runs))
+    shown = dict(zip(table.values["data set"], table.values["settings of VN"], strict=True))
+    assert shown == {"a": "step_decay 0.5", "b": "step_decay 0.0"}

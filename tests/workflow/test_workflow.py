@@ -39,7 +39,7 @@ def test_smoke_config_from_start_to_report(tmp_path):
         assert (project.folder / "results/smoke" / name).stat().st_size > 0
     project.snakemake("--report", "report.html")
     page = (project.folder / "report.html").read_text()
-    for word in ("Figures", "Tables", "Summary", "means over seeds"):
+    for word in ("Figures", "Tables", "Summary", "medians over seeds"):
         assert word.lower() in page.lower()
 
 

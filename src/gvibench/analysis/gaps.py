@@ -31,6 +31,8 @@ OBJECTIVES = ("objective", "neg_elbo", "train_elbo_paper")
 HIGHER_IS_BETTER = ("test_accuracy",)
 ROUNDING = 1e-10
 """Values this little below their reference (relative) are as good as it."""
+SINGLE_ROUNDING = 1e-6
+"""The same for runs in single precision."""
 
 
 def gap(dataset: xr.Dataset, metric: str) -> xr.DataArray:
@@ -46,7 +48,7 @@ def gap(dataset: xr.Dataset, metric: str) -> xr.DataArray:
     if metric in HIGHER_IS_BETTER:
         values = -values
     values[~usable(dataset)] = np.nan
-    values[(values < 0) & (values >= -ROUNDING * (1 + np.abs(best)))] = 0.0
+    values[(values < 0) & (values >= -_rounding(dataset, best[:, 0])[:, np.newaxis])] = 0.0
     if (values < 0).any():
         count = int((values < 0).any(axis=1).sum())
         warnings.warn(
@@ -103,6 +105,12 @@ def reference(dataset: xr.Dataset, metric: str) -> Floats:
 
 def _temperatures(dataset: xr.Dataset) -> Floats:
     return np.array([json.loads(spec)["gamma"] for spec in dataset["spec"].values])
+
+
+def _rounding(dataset: xr.Dataset, best: Floats) -> Floats:
+    """Return by how much rounding may bring the values of each run below their reference."""
+    single = [json.loads(spec)["dtype"] == "float32" for spec in dataset["spec"].values]
+    return np.asarray(np.where(single, SINGLE_ROUNDING, ROUNDING) * (1 + np.abs(best)))
 
 
 def _best_seen(dataset: xr.Dataset, metric: str) -> Floats:
@@ -173,7 +181,7 @@ def _effort(dataset: xr.Dataset, gaps: Floats, level: float, within: NDArray[np.
     )
     start, stop = iteration[before], iteration[at]
     left, right = gaps[rows, before], gaps[rows, at]
-    floor = ROUNDING * (1 + np.abs(reference(dataset, "objective")))
+    floor = _rounding(dataset, reference(dataset, "objective"))
     with np.errstate(all="ignore"):
         share = np.log(left / level) / np.log(left / np.maximum(right, floor))
         share = np.where(np.isfinite(share), np.clip(share, 0.0, 1.0), 1.0)

@@ -1,13 +1,15 @@
 """Decide which configuration is best, by one rule that every page prints."""
 
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
-from gvibench.analysis.configurations import Configuration, Floats
+from gvibench.analysis.configurations import Configuration, Floats, problem_key
 from gvibench.analysis.gaps import final, gap, settled
 
 __all__ = ["RULE", "TIE", "TIE_LEVEL", "Ranking"]
@@ -18,10 +20,30 @@ TIE_LEVEL = 1e-4
 """Among equals the one that settles at this gap in the fewest iterations is best."""
 RULE = (
     "Best is the configuration with the fewest seeds that diverged or failed, then the lowest "
-    f"median of the final objective gaps (gaps below {TIE:g} nat count as equal), then the fewest "
+    f"median of the final objective gaps (gaps below {TIE:g} nat count as equal, and so do those "
+    "of runs that reached a tolerance common to all runs on the problem), then the fewest "
     f"iterations until the gap settles at {TIE_LEVEL:g} nat or less (median), then the smallest "
     "step."
 )
+
+
+def _stopped_by_common_tolerance(dataset: xr.Dataset) -> NDArray[np.bool_]:
+    """Return which runs reached the tolerance of their problem.
+
+    How far a run overshoots its tolerance depends on when it is recorded, and says nothing.
+    """
+    specs = [json.loads(spec) for spec in dataset["spec"].values]
+    problems = [
+        problem_key(name, spec) for name, spec in zip(dataset["dataset"].values, specs, strict=True)
+    ]
+    tolerances: dict[str, set[float | None]] = {}
+    for problem, spec in zip(problems, specs, strict=True):
+        tolerances.setdefault(problem, set()).add(spec["tolerance"])
+    shared = {
+        problem: len(found) == 1 and None not in found for problem, found in tolerances.items()
+    }
+    common = np.array([shared[problem] for problem in problems])
+    return np.asarray(common & (dataset["status"].values == "converged"))
 
 
 @dataclass(frozen=True)
@@ -37,6 +59,7 @@ class Ranking:
     def of(cls, dataset: xr.Dataset) -> "Ranking":
         """Return the ranking for the runs of a study."""
         gaps = final(gap(dataset, "objective").values)
+        gaps[_stopped_by_common_tolerance(dataset)] = 0.0
         return cls(gaps, settled(dataset, TIE_LEVEL).iterations)
 
     def merit(self, configuration: Configuration) -> tuple[float, float, float]:

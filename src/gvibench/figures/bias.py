@@ -123,7 +123,7 @@ def _draw(
 ) -> None:
     at = list(points)
     center, low, high = (
-        np.maximum([reduce(values) for values in points.values()], FLOOR)
+        [reduce(np.maximum(values, FLOOR)) for values in points.values()]
         for reduce in (CENTERS[center_name][1], np.min, np.max)
     )
     axes.fill_between(at, low, high, color=look.color, alpha=0.18, linewidth=0)

@@ -21,7 +21,6 @@ from gvibench.figures.panels import (
     draw_band,
     floor_note,
     handle,
-    log_gaps,
     looks_of,
     positive_log,
     reference_name,
@@ -83,9 +82,9 @@ def draw_gaps(axes: Axes, dataset: xr.Dataset, axis: Axis, center: str) -> None:
             f"there are {len(names)} panels to draw ({', '.join(names)}) and one ax: leave out ax, "
             "or choose one data set"
         )
-    values, looks = gap(dataset, "objective"), looks_of(shown)
+    values, looks = gap(dataset, "objective").clip(min=FLOOR), looks_of(shown)
     for one in shown:
-        draw_band(axes, log_gaps(axis.band_of(values, one, center)), looks[one.line], one.line)
+        draw_band(axes, axis.band_of(values, one, center), looks[one.line], one.line)
     positive_log(axes)
     axis.scale(axes)
     axes.set(xlabel=axis.label, ylabel=f"objective gap to the {reference_name(dataset)} [nat]")
@@ -128,12 +127,14 @@ def _plot(
     panels = Panels(names, style, rows=len(rows))
     notes = [*seeds_note(dataset, style), *notes]
     for k, row in enumerate(rows):
-        bands = {config: axis.band_of(row.values, config, style["center"]) for config in shown}
+        values = row.values
         if row.floor is not None:
-            notes += floor_note(bands.values(), row.floor)
-        for config, band in bands.items():
-            drawn = band if row.floor is None else log_gaps(band, row.floor)
-            draw_band(panels.axes(config.panel, k), drawn, looks[config.line], config.line)
+            notes += floor_note(values, shown, row.floor)
+            # Before the centre is taken: a geometric mean with a zero in it is no number to draw.
+            values = values.clip(min=row.floor)
+        for config in shown:
+            band = axis.band_of(values, config, style["center"])
+            draw_band(panels.axes(config.panel, k), band, looks[config.line], config.line)
         for name in names:
             if row.floor is not None:
                 positive_log(panels.axes(name, k))

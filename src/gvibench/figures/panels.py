@@ -265,9 +265,9 @@ def unusable_words(named: Sequence[tuple[str, Configuration]]) -> str:
     return "; ".join(parts)
 
 
-def floor_note(bands: Iterable[Band], floor: float) -> list[str]:
+def floor_note(values: xr.DataArray, shown: Iterable[Configuration], floor: float) -> list[str]:
     """Return that gaps below the floor are drawn at it, if there are any."""
-    if any((band.low < floor).any() for band in bands):
+    if any((values.values[config.usable] < floor).any() for config in shown):
         return [f"gaps below {floor:g} are drawn at {floor:g}"]
     return []
 

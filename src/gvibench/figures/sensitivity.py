@@ -1,6 +1,8 @@
 """Final objective gap against the step: how much a solver depends on its step."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +33,7 @@ SCALES: tuple[dict[str, Any], ...] = (
     {"linestyle": (0, (5, 1.2, 1, 1.2)), "fillstyle": "top"},
 )
 """How initial scales are drawn, in ascending order."""
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 TOP = 0.97
 """Where crosses of runs that diverged or failed stand, as a share of the panel's height."""
 
@@ -41,7 +44,7 @@ def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Co
     A cross marks a step at which at least one seed diverged or failed.
     """
     every = configurations(dataset)
-    chosen = looks_of(every)
+    chosen = _told_apart(looks_of(every))
     finals = final(gap(dataset, "objective").values)
     scales = sorted(unique(one.init_scale for one in every))
     # Tuned scales differ from solver to solver: there is no line to style.
@@ -77,6 +80,18 @@ def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Co
     return panels.figure, every
 
 
+def _told_apart(looks: dict[str, Look]) -> dict[str, Look]:
+    """Give the lines of one solver different markers: dashes stand for initial scales here."""
+    count: Counter[str] = Counter()
+    result = {}
+    for line, look in looks.items():
+        number = count[look.color]
+        count[look.color] += 1
+        markers = [look.marker, *(marker for marker in MARKERS if marker != look.marker)]
+        result[line] = replace(look, marker=markers[number % len(markers)])
+    return result
+
+
 def _draw_steps(
     axes: Axes,
     members: Sequence[Configuration],
@@ -89,7 +104,7 @@ def _draw_steps(
     if usable:
         steps = [one.step for one in usable]
         center, low, high = (
-            np.maximum([reduce(finals[one.usable]) for one in usable], FLOOR)
+            [reduce(np.maximum(finals[one.usable], FLOOR)) for one in usable]
             for reduce in (CENTERS[center_name][1], np.min, np.max)
         )
         axes.fill_between(steps, low, high, color=look.color, alpha=0.15, linewidth=0)

@@ -17,16 +17,18 @@ from gvibench.analysis.configurations import Configuration, Floats, configuratio
 from gvibench.analysis.gaps import final, gap
 from gvibench.analysis.ranking import Ranking
 from gvibench.figures.panels import (
+    FLOOR,
     Panels,
     best_note,
     draw_band,
+    floor_note,
     handle,
-    log_gaps,
     looks_of,
     positive_log,
     reference_name,
     scale_iterations,
     seeds_note,
+    shortened_note,
     unusable_words,
 )
 from gvibench.figures.style import DASHES, PALETTE, Look
@@ -48,6 +50,7 @@ def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Co
     gammas = np.asarray(dataset["gamma"].values)
     shades, looks = colors(np.unique(gammas).tolist()), _looks(shown)
     gaps = gap(dataset, "objective")
+    clipped = gaps.clip(min=FLOOR)
     done = usable(dataset)
     ends = {
         label: final(dataset[metric].values)
@@ -62,7 +65,7 @@ def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Co
         for one in here:
             gamma = gammas[one.runs[0]]
             look = replace(looks[one.line], color=shades[gamma])
-            band = log_gaps(band_over_iterations(gaps, one, style["center"]))
+            band = band_over_iterations(clipped, one, style["center"])
             draw_band(axes, band, look, f"{one.line}, {gamma:g}")
         positive_log(axes)
         scale_iterations(axes)
@@ -81,7 +84,8 @@ def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Co
         for gamma, shade in shades.items()
     ]
     handles += [handle(line, look, marker=True) for line, look in looks.items()]
-    notes = [*seeds_note(dataset, style), *best_note(every, shown)]
+    notes = [*seeds_note(dataset, style), *floor_note(gaps, shown, FLOOR)]
+    notes += [*best_note(every, shown), *shortened_note(dataset, shown)]
     if 0.0 in shades and np.isfinite(dataset["optimum_objective"].values[gammas == 0.0]).all():
         notes.append(r"at $\gamma$ = 0 the optimum is the MAP estimate")
     panels.legend(handles, notes)

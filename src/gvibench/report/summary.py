@@ -20,7 +20,9 @@ __all__ = [
     "CAPTIONS",
     "best_sentences",
     "count",
+    "doubt",
     "ending_rows",
+    "listed",
     "missing_optima",
     "reference_words",
     "summary",
@@ -72,15 +74,15 @@ def _what_was_run(job: Mapping[str, Any], dataset: xr.Dataset) -> str:
     counts = [
         count(dataset.sizes["run"], "run"),
         count(len(problems), "problem"),
-        count(len(lines), "solver"),
+        count(len(unique(config.solver for config in configs)), "solver"),
         count(len(configs), "configuration"),
         count(len(seeds), "seed"),
     ]
     text = [
         f"Study `{job['study']}`: {', '.join(counts)}.",
         "",
-        f"- Problems: {escape_markdown(', '.join(problems))}",
-        f"- Solvers: {escape_markdown(', '.join(lines))}",
+        f"- Problems: {escape_markdown(listed(problems))}",
+        f"- Solvers: {escape_markdown(listed(lines))}",
         f"- Gaps of the objective are measured from {reference_words(dataset)}; gaps of test "
         "metrics are measured from the best value seen.",
     ]
@@ -88,12 +90,17 @@ def _what_was_run(job: Mapping[str, Any], dataset: xr.Dataset) -> str:
         f"- No optimum for {escape_markdown(problem)}: {escape_markdown(reason)}"
         for problem, reason in missing_optima(dataset).items()
     ]
-    below = float(np.nanmin(gap(dataset, "objective").values, initial=0.0))
-    if below < 0:
-        text.append(
-            f"- Some runs got below that optimum, by up to {-below:.2g} nat: do not trust it."
-        )
+    if sentence := doubt(dataset):
+        text.append(f"- {sentence}")
     return "\n".join(text)
+
+
+def doubt(dataset: xr.Dataset) -> str:
+    """Return a warning if runs got below the optimum, which then is none."""
+    below = float(np.nanmin(gap(dataset, "objective").values, initial=0.0))
+    if below >= 0:
+        return ""
+    return f"Some runs got below that optimum, by up to {-below:.2g} nat: do not trust it."
 
 
 def reference_words(dataset: xr.Dataset) -> str:
@@ -108,7 +115,7 @@ def reference_words(dataset: xr.Dataset) -> str:
     )
     return (
         "the optimum, which was computed independently of the solvers, except on "
-        f"{', '.join(without)}, where they are measured from the best value seen"
+        f"{listed(without)}, where they are measured from the best value seen"
     )
 
 
@@ -212,13 +219,13 @@ def _praise(best: Mapping[Any, Any], records: Iterable[Mapping[Any, Any]]) -> st
         words.append(f", accuracy {number(best['test_accuracy_median'], 4)}")
     others = [row for row in records if row["best_of_solver"] and not row["is_best"]]
     if tied := [row["method"] for row in others if row["tied_with_best"]]:
-        words.append(f"; tied with {escape_markdown(', '.join(tied))}")
+        words.append(f"; tied with {escape_markdown(listed(tied))}")
     close = [
         row["method"] for row in others if row["bands_overlap_best"] and not row["tied_with_best"]
     ]
     if close:
         words.append(
-            f"; the ranges of the final gaps overlap with {escape_markdown(', '.join(close))}"
+            f"; the ranges of the final gaps overlap with {escape_markdown(listed(close))}"
         )
     return "".join([*words, "."])
 
@@ -322,6 +329,11 @@ def _provenance(job: Mapping[str, Any], dataset: xr.Dataset) -> str:
         "- Specs and their hashes: in the JSON file beside each figure",
     ]
     return "\n".join(text)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a list; those with a comma in them stand in quotation marks."""
+    return ", ".join(f"“{name}”" if ", " in name else name for name in names)
 
 
 def count(number_of: int, noun: str) -> str:

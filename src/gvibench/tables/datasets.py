@@ -6,9 +6,14 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from gvibench.analysis.configurations import Configuration, configurations, unique
+from gvibench.analysis.configurations import (
+    CONFIGURED,
+    Configuration,
+    configurations,
+    unique,
+)
 from gvibench.datasets.catalogue import find
-from gvibench.spec import DataSpec, parse
+from gvibench.spec import DataSpec, ProblemSpec, parse
 from gvibench.tables.formats import Block, Table, number
 
 __all__ = ["build"]
@@ -22,7 +27,8 @@ def build(dataset: xr.Dataset) -> Table:
     """Return the table: a row for every problem of the study."""
     configs = configurations(dataset)
     lines = unique(config.line for config in configs)
-    facts, steps, scales = [], [], []
+    facts, steps, scales, others = [], [], [], []
+    differing = _differing_settings(dataset, configs)
     for panel in unique(config.panel for config in configs):
         here = [config for config in configs if config.panel == panel]
         specs = [json.loads(dataset["spec"].values[config.runs[0]]) for config in here]
@@ -31,31 +37,59 @@ def build(dataset: xr.Dataset) -> Table:
         of_line = {line: [config for config in here if config.line == line] for line in lines}
         steps.append({line: _steps(members) for line, members in of_line.items()})
         scales.append({line: _scales(members) for line, members in of_line.items()})
+        others.append(
+            {line: _others(dataset, members, differing) for line, members in of_line.items()}
+        )
     names = [{"data set": row["data set"]} for row in facts]
+    kinds = {"step": steps, "C0": scales} | ({"settings": others} if differing else {})
     values = [
         row
-        | {f"step of {line}": text for line, text in step.items()}
-        | {f"C0 of {line}": text for line, text in scale.items()}
-        for row, step, scale in zip(facts, steps, scales, strict=True)
+        | {
+            f"{kind} of {line}": text
+            for kind, cells in kinds.items()
+            for line, text in cells[k].items()
+        }
+        for k, row in enumerate(facts)
     ]
-    return Table(
-        pd.DataFrame(values),
-        [
-            Block(
-                "Data sets and settings. Rows and features are those used, an intercept included.",
-                pd.DataFrame(facts),
-                text_columns=6,
-            ),
-            Block(
-                "Steps of each solver.",
-                pd.DataFrame([a | b for a, b in zip(names, steps, strict=True)]),
-            ),
-            Block(
-                "Initial scales of each solver: the covariance starts at C0 squared times I.",
-                pd.DataFrame([a | b for a, b in zip(names, scales, strict=True)]),
-            ),
-        ],
-    )
+    caption = "Data sets and settings. Rows and features are those used, an intercept included."
+    captions = {
+        "step": "Steps of each solver.",
+        "C0": "Initial scales of each solver: the covariance starts at C0 squared times I.",
+        "settings": "Other settings of a solver that differ between data sets.",
+    }
+    blocks = [Block(caption, pd.DataFrame(facts), text_columns=7)]
+    for kind, cells in kinds.items():
+        rows = [name | of_line for name, of_line in zip(names, cells, strict=True)]
+        blocks.append(Block(captions[kind], pd.DataFrame(rows)))
+    return Table(pd.DataFrame(values), blocks)
+
+
+def _differing_settings(dataset: xr.Dataset, configs: list[Configuration]) -> dict[str, list[str]]:
+    """Return, by solver, the settings that differ between data sets and are not in its name."""
+    specs: dict[str, list[dict[str, Any]]] = {}
+    for config in configs:
+        spec = json.loads(dataset["spec"].values[config.runs[0]])
+        named = {"data", *ProblemSpec.model_fields, *CONFIGURED, *config.varied}
+        left = {name: value for name, value in spec.items() if name not in named}
+        specs.setdefault(config.solver, []).append(left)
+    differing = {
+        solver: [
+            name for name in members[0] if len({json.dumps(spec.get(name)) for spec in members}) > 1
+        ]
+        for solver, members in specs.items()
+    }
+    return {solver: fields for solver, fields in differing.items() if fields}
+
+
+def _others(
+    dataset: xr.Dataset, members: list[Configuration], differing: dict[str, list[str]]
+) -> str:
+    """Return the settings of a solver on a data set that it does not have on all of them."""
+    if not members:
+        return UNKNOWN
+    spec = json.loads(dataset["spec"].values[members[0].runs[0]])
+    words = [f"{name} {spec[name]}" for name in differing.get(members[0].solver, [])]
+    return ", ".join(words) or UNKNOWN
 
 
 def _facts(specs: list[dict[str, Any]], n_train: int, n_test: int, d: int) -> dict[str, str]:
@@ -65,6 +99,7 @@ def _facts(specs: list[dict[str, Any]], n_train: int, n_test: int, d: int) -> di
         "split": _split(data),
         "scaling": data.scaling,
         "model": _distinct(specs, "model"),
+        "sigma": _distinct(specs, "sigma") if specs[0]["model"] == "linear" else UNKNOWN,
         "expectation": _distinct(specs, "expectation"),
         "training rows": str(n_train),
         "test rows": str(n_test),

@@ -241,7 +241,8 @@ def _comparison(records: Records) -> Block:
     cells["behind the best"] = [_behind(row) for row in records]
     caption = (
         "Final objective gap, and the difference to the best configuration on the same problem, "
-        f"seed by seed: median [min, max] in nats. {RULE} {OVERLAP}"
+        f"seed by seed: median [min, max] in nats. {RULE} {OVERLAP} A negative difference belongs "
+        "to a configuration with a lower gap and more seeds that diverged or failed."
     )
     if any(row["tuned"] for row in records):
         cells["tuning trials"] = [str(row["tuning_trials"]) for row in records]

@@ -5,6 +5,7 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
+from gvibench.endings import UNUSABLE
 from gvibench.tables.formats import Block, Table, number
 from gvibench.tables.performance import LEVELS, REACHED, values_of
 
@@ -49,17 +50,18 @@ def _settles(row: dict[Any, Any], level: float) -> bool:
 def _first(records: list[dict[Any, Any]], level: float, measure: str) -> dict[str, Any]:
     name = f"{measure}_settled_{level:g}_median"
     ordered = sorted((row for row in records if _settles(row, level)), key=lambda row: row[name])
-    winner, *others = ordered
-    runner_up = others[0] if others else None
+    winner = ordered[0]
+    tied = [row for row in ordered if row[name] == winner[name]]
+    runner_up = ordered[len(tied)] if len(tied) < len(ordered) else None
     return {
         "measure": MEASURES[measure],
         "level": level,
-        "winner": _named(winner),
+        "winner": " and ".join(map(_named, tied)) + " (tied)" * (len(tied) > 1),
         "value": winner[name],
         "runner_up": runner_up and runner_up["method"],
         "factor": runner_up and runner_up[name] / max(winner[name], 1e-12),
         "resolved": runner_up is None or _is_resolved(winner, runner_up, level),
-        "not_arrived": ", ".join(row["method"] for row in records if row not in ordered),
+        "not_arrived": "; ".join(row["method"] for row in records if row not in ordered),
     }
 
 
@@ -75,7 +77,10 @@ def _is_resolved(winner: dict[Any, Any], other: dict[Any, Any], level: float) ->
 
 def _closest(records: list[dict[Any, Any]]) -> dict[str, Any]:
     usable = [row for row in records if isinstance(row["gap_median"], float)]
-    ordered = sorted(usable, key=lambda row: row["gap_median"])
+    # As in the ranking: a solver with fewer seeds that diverged or failed comes first.
+    ordered = sorted(
+        usable, key=lambda row: (sum(row[status] for status in UNUSABLE), row["gap_median"])
+    )
     winner = ordered[0] if ordered else None
     return {
         "measure": CLOSEST,
@@ -85,7 +90,7 @@ def _closest(records: list[dict[Any, Any]]) -> dict[str, Any]:
         "runner_up": ordered[1]["method"] if len(ordered) > 1 else None,
         "factor": None,
         "resolved": True,
-        "not_arrived": ", ".join(row["method"] for row in records),
+        "not_arrived": "; ".join(row["method"] for row in records),
     }
 
 
@@ -108,8 +113,9 @@ def _block(rows: list[dict[str, Any]]) -> Block:
         "Who gets there first: median over the seeds, each solver at its best step and initial "
         "scale, to the smallest of the gaps "
         f"{', '.join(f'{level:g}' for level in LEVELS)} nats at which a solver settles with each "
-        f"seed. Where none does, solvers are compared by their final gap. {REACHED} Where the "
-        "records leave open who was first, the table says so."
+        "seed. Where none does, the winner has the fewest seeds that diverged or failed, and then "
+        f"the smallest final gap. {REACHED} Where the records leave open who was first, the table "
+        "says so."
     )
     return Block(caption, pd.DataFrame(cells), text_columns=4)
 

@@ -18,7 +18,14 @@ from gvibench.analysis.gaps import final
 from gvibench.analysis.ranking import RULE
 from gvibench.endings import STATUSES
 from gvibench.failures import RETRIED
-from gvibench.report.summary import CAPTIONS, ending_rows, missing_optima, reference_words
+from gvibench.report.summary import (
+    CAPTIONS,
+    doubt,
+    ending_rows,
+    listed,
+    missing_optima,
+    reference_words,
+)
 from gvibench.tables.formats import Block, error_table, number, to_csv
 from gvibench.tables.performance import compact, values_of
 
@@ -50,14 +57,14 @@ def overview(dataset: xr.Dataset) -> Section:
         "counts": {
             "runs": int(dataset.sizes["run"]),
             "problems": len(unique(one.panel for one in every)),
-            "solvers": len(unique(one.line for one in every)),
+            "solvers": len(unique(one.solver for one in every)),
             "configurations": len(every),
             "seeds": len(unique(dataset["seed"].values.tolist())),
             **{status: sum(one.endings[status] for one in every) for status in STATUSES},
         },
         "facts": {
-            "Problems": ", ".join(unique(one.panel for one in every)),
-            "Solvers": ", ".join(unique(one.line for one in every)),
+            "Problems": listed(unique(one.panel for one in every)),
+            "Solvers": listed(unique(one.line for one in every)),
             "Iterations": f"up to {int(dataset['iterations_done'].values.max())}",
             "Solver time": f"{_duration(seconds)} in all runs"
             + (f", and {_duration(tuning)} of tuning" if tuning else ""),
@@ -67,6 +74,7 @@ def overview(dataset: xr.Dataset) -> Section:
             + ("; no other job ran beside a run" if alone else "; other jobs may have run beside"),
             "Gaps": f"of the objective: from {reference_words(dataset)}; of test metrics: from the "
             "best value seen",
+            **({"Warning": sentence} if (sentence := doubt(dataset)) else {}),
             **{
                 f"No optimum for {problem}": reason
                 for problem, reason in missing_optima(dataset).items()
