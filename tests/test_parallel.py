@@ -22,6 +22,9 @@ def test_tasks_are_shared_by_the_workers_and_stay_in_order(dask_scheduler):
 
 
 def test_nobody_answers(monkeypatch):
+    # Its settings are there before one is changed: putting that back would else remove them all.
+    import distributed  # noqa: F401
+
     monkeypatch.setattr(parallel, "WORKER_SECONDS", 1)
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
