@@ -28,7 +28,7 @@ class _Strict(yaml.SafeLoader):
 def read_yaml(path: Path) -> dict[str, Any]:
     """Read a file that holds a mapping."""
     try:
-        values = yaml.load(path.read_text(), Loader=_Strict)  # nosec B506 (a SafeLoader)
+        values = _Strict(path.read_text()).get_single_data()
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -77,7 +77,8 @@ def refuse_unusable_data(spec: DataSpec) -> None:
 def shape_of(spec: DataSpec) -> Shape:
     """Return what is known of the sizes of a data set; `spec` is complete."""
     if spec.path is not None:
-        tables = [_look(spec.dataset, path) for path in (spec.path, spec.test_path) if path]
+        given = (path for path in (spec.path, spec.test_path) if path is not None)
+        tables = [_look(spec.dataset, path) for path in given]
         if len(tables) == 1:
             return tables[0]
         return tables[0]._replace(test_rows=tables[1].rows)
@@ -149,15 +150,16 @@ def _at_most(spec: DataSpec, part: str, size: float | None, available: int | Non
 def _look(dataset: str, path: str) -> Shape:
     """Return what a file shows at first sight; nothing is known of one that is not there."""
     file = Path(path).expanduser()
-    if file.is_dir():
-        raise UserError(f"data set '{dataset}': {path} is a folder: {FORMATS}")
     try:
+        if file.is_dir():
+            raise UserError(f"data set '{dataset}': '{path}' is a folder: {FORMATS}")
         found = file.stat()
         return _shape_of_file(str(file), found.st_mtime_ns, found.st_size)
     except FileNotFoundError:
         return Shape()  # `gvibench plan` and Snakemake miss it themselves
     except UNPACKING_ERRORS as error:
-        raise UserError(f"data set '{dataset}': cannot read {path}: {error}") from error
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"data set '{dataset}': cannot read '{path}': {reason}") from error
     except ValueError as error:
         raise UserError(f"data set '{dataset}': {path} {error}: {FORMATS}") from error
 
