@@ -30,7 +30,7 @@ STALLED_ITERATIONS = 10
 
 MEANINGS = {
     "converged": "the gradient norm is within the tolerance",
-    "completed": "the budget is used up and the objective was still falling",
+    "completed": "the budget is used up, and the run has neither converged nor stalled",
     "stalled": "the objective has not fallen in the second half of the iterations, and the "
     "gradient norm is above the tolerance",
     "failed": "the run ended above its starting objective, or no step worked",
