@@ -107,7 +107,7 @@ ADDITIONS = {
 }
 
 
-@pytest.mark.parametrize("what", samples(ADDITIONS, "seed", "solver"))
+@pytest.mark.parametrize("what", samples(ADDITIONS, "seed"))
 def test_added(project, scratch, what):
     change, expected = ADDITIONS[what]
     project.configure(changed(**change))
@@ -122,7 +122,7 @@ REMOVALS = {
 }
 
 
-@pytest.mark.parametrize("what", samples(REMOVALS, "seed"))
+@pytest.mark.parametrize("what", samples(REMOVALS))
 def test_removed(project, scratch, what):
     project.configure(changed(**REMOVALS[what]))
     assert project.executed() == DOWNSTREAM
@@ -134,6 +134,7 @@ def test_removed(project, scratch, what):
     assert project.executed() == set()
 
 
+@pytest.mark.slow
 def test_beta_of_one_data_set(project, scratch):
     study = changed()
     study["datasets"]["first"]["beta"] = 0.25
@@ -144,6 +145,7 @@ def test_beta_of_one_data_set(project, scratch):
     assert project.numbers() == scratch(study)
 
 
+@pytest.mark.slow
 def test_option_of_one_solver(project, scratch):
     study = changed()
     study["solvers"]["svgd-density"]["options"]["kernel"] = "linear"
@@ -152,6 +154,7 @@ def test_option_of_one_solver(project, scratch):
     assert project.numbers() == scratch(study)
 
 
+@pytest.mark.slow
 def test_two_values_swapped(project, scratch):
     study = changed(beta=1.0, gamma=0.5)
     project.configure(study)
@@ -160,6 +163,7 @@ def test_two_values_swapped(project, scratch):
     assert project.numbers() == scratch(study)
 
 
+@pytest.mark.slow
 def test_more_iterations(project, scratch):
     study = changed(iterations=30)
     project.configure(study)
@@ -206,7 +210,7 @@ def truncate(path):
     path.write_bytes(path.read_bytes()[:-100])
 
 
-@pytest.mark.parametrize("harm", samples([truncate, damage], truncate))
+@pytest.mark.parametrize("harm", samples([truncate, damage]))
 def test_trace_damaged(project, finished, harm):
     path = sorted(project.plan().runs)[3]
     harm(project.folder / path)
@@ -223,6 +227,7 @@ def test_trace_damaged(project, finished, harm):
     assert project.numbers() == finished.numbers()
 
 
+@pytest.mark.slow
 def test_trace_of_another_run(project, finished):
     first, second = sorted(project.plan().runs)[:2]
     content = (project.folder / second).read_bytes()
@@ -243,7 +248,7 @@ SOURCES = {
 }
 
 
-@pytest.mark.parametrize("what", SOURCES)
+@pytest.mark.parametrize("what", samples(SOURCES, "one solver", "the command line"))
 def test_source_edited(project, finished, what):
     name, expected, is_upstream = SOURCES[what]
     path = project.folder / "src/gvibench" / name
@@ -263,6 +268,7 @@ def test_page_edited(project, name):
     assert project.executed() == PAGE
 
 
+@pytest.mark.slow
 def test_killed(finished, tmp_path):
     """kill -9 of everything in the middle; unlock, start again: as if nothing had happened."""
     project = Project.create(tmp_path / "project", STUDY)

@@ -43,6 +43,7 @@ def test_smoke_config_from_start_to_report(tmp_path):
         assert word.lower() in page.lower()
 
 
+@pytest.mark.slow
 def test_tuned_study(tmp_path):
     tuning = {"steps": {"start": 0.01, "stop": 1.0, "count": 3}, "rounds": 2, "iterations": 15}
     study = {**SMALL, "solvers": ["vn"], "step": "tuned", "seeds": 2, "tuning": tuning}
@@ -165,6 +166,7 @@ def test_without_a_device_cuda_runs_are_refused_before_the_first_job(tmp_path):
     project.snakemake("-n")  # a plan for another machine
 
 
+@pytest.mark.slow
 def test_packed_runs_equal_single_ones_and_a_seed_touches_one_block(tmp_path):
     single = Project.create(tmp_path / "single", {**SMALL, "seeds": 5})
     single.snakemake("--", "results/s/aggregate.zarr.zip")
@@ -202,6 +204,7 @@ def test_diverged_runs_are_finished_jobs(tmp_path):
     assert "nan" not in table.lower()
 
 
+@pytest.mark.slow
 def test_an_edited_file_of_the_user_runs_again(tmp_path):
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((60, 2)), rng.integers(0, 2, 60)
@@ -226,6 +229,7 @@ def test_several_studies_share_their_data(tmp_path):
     assert set(opened(project, "t")["solver"].values) == {"sr-vn"}
 
 
+@pytest.mark.slow
 def test_a_config_on_the_command_line_stands_alone(tmp_path):
     project = Project.create(tmp_path / "project", STUDY)
     mine = {"studies": {"mine": SMALL}, "results": "elsewhere"}
@@ -295,6 +299,7 @@ def test_lint_and_format():
         assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_gallery_shows_finished_studies_and_refuses_others(tmp_path, monkeypatch, capsys):
     project = Project.create(tmp_path / "project", {**SMALL, "title": "A | title"})
     monkeypatch.chdir(project.folder)
