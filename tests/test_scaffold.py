@@ -50,7 +50,8 @@ def environment(folder):
     """Make an environment like the one of the tests, into which packages may be installed."""
     venv.create(folder, with_pip=False)
     [packages] = (folder / "lib").glob("python*/site-packages")
-    (packages / "shared.pth").write_text("\n".join(site.getsitepackages()))
+    # Named apart: the path files in a shared folder, such as that of gvibench, are not read.
+    (packages / "shared.pth").write_text("\n".join([*site.getsitepackages(), str(ROOT / "src")]))
     for name in ("pip", "gvibench", "pytest", "snakemake"):
         script = folder / "bin" / name
         script.write_text(f'#!/bin/sh\nexec "{folder}/bin/python" -m {name} "$@"\n')

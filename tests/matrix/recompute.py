@@ -23,6 +23,7 @@ UNUSABLE = ("failed", "diverged")
 TIE = 1e-8
 LEVEL = 1e-4
 ROUNDING = 1e-10
+SINGLE_ROUNDING = 1e-6
 
 
 class Run:
@@ -105,7 +106,8 @@ def gaps_of(runs, manifest):
         if manifest["gap"] != "optimum" or not math.isfinite(reference):
             reference = lowest[run.problem]
         values = [value - reference for value in run.measured("objective")]
-        rounding = ROUNDING * (1 + abs(reference))
+        relative = SINGLE_ROUNDING if run.spec["dtype"] == "float32" else ROUNDING
+        rounding = relative * (1 + abs(reference))
         gaps[run] = (
             [0.0 if -rounding <= value < 0 else value for value in values] if run.usable else []
         )
