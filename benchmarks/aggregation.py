@@ -17,13 +17,13 @@ import zarr
 from measure import table
 from zarr.storage import ZipStore
 
-from gvibench.aggregate import aggregate
 from gvibench.datasets import prepared_path
 from gvibench.datasets.catalogue import complete
-from gvibench.datasets.prepared import read_prepared
-from gvibench.loop import execute
-from gvibench.spec import DataSpec, RunSpec
-from gvibench.traces import SCALARS, Trace, write_trace
+from gvibench.engine.execute import execute
+from gvibench.spec.run import DataSpec, RunSpec
+from gvibench.store.prepared import read_prepared
+from gvibench.store.traces import SCALARS, Trace, write_trace
+from gvibench.study.aggregate import aggregate
 
 COUNT, POINTS = 500, 2000
 

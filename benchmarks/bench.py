@@ -19,9 +19,9 @@ import packing
 import reduced
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from gvibench import backend as backends
-from gvibench.files import atomic_path
-from gvibench.provenance import machine, versions
+from gvibench import numerics as backends
+from gvibench.spec.code import machine, versions
+from gvibench.store.files import atomic_path
 
 PAGE = Path(__file__).parents[1] / "docs/performance.md"
 TEMPLATE = Path(__file__).with_name("page.md")

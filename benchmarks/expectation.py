@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from measure import interleaved, table
 
-from gvibench import expectations
+from gvibench.numerics import expectations
 
 POINTS = 10_000
 SPREADS = (1.0, 3.0, 10.0)

@@ -9,7 +9,7 @@ import numpy as np
 from measure import build, interleaved, synthetic_rows, table
 from threadpoolctl import threadpool_limits
 
-from gvibench import backend as backends
+from gvibench import numerics as backends
 from gvibench import solvers
 
 SOLVERS = ("vn", "sr-vn", "bw-gd")

@@ -20,10 +20,11 @@ from measure import build, interleaved, real_rows, synthetic_rows, table
 from scipy.linalg import blas, lapack
 from threadpoolctl import threadpool_limits
 
-from gvibench import backend as backends
-from gvibench import expectations, solvers
+from gvibench import numerics as backends
+from gvibench import solvers
 from gvibench.models import Rows
-from gvibench.presets import PAPER_STEPS
+from gvibench.numerics import expectations
+from gvibench.spec.paper_values import PAPER_STEPS
 
 SIZES = {
     "diabetes_scale": (614, 8),

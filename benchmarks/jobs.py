@@ -19,8 +19,8 @@ from pathlib import Path
 import yaml
 from measure import table
 
-from gvibench.expansion import expand
-from gvibench.study import load_config
+from gvibench.study.config import load_config
+from gvibench.study.expand import expand
 
 ROOT = Path(__file__).parents[1]
 FEW, MORE = 2, 20
@@ -56,7 +56,7 @@ def study(folder: Path, runs: int) -> float:
 def starts(folder: Path) -> float:
     """Return the seconds that `MORE` jobs take when started by hand."""
     (job,) = expand(load_config(config(1))).runs.values()
-    command = [sys.executable, "-m", "gvibench.worker", "run", "--job", job.text]
+    command = [sys.executable, "-m", "gvibench.stages", "run", "--job", job.text]
     command += ["--data", job.data.path, "--out", "again.zarr.zip"]
     return sum(seconds(command, folder) for _ in range(MORE))
 

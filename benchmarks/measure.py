@@ -7,14 +7,14 @@ from statistics import median
 
 import numpy as np
 
-from gvibench import backend as backends
 from gvibench import models
+from gvibench import numerics as backends
 from gvibench.datasets import prepared_path
 from gvibench.datasets.catalogue import complete
-from gvibench.datasets.prepared import read_prepared
 from gvibench.errors import UserError
 from gvibench.models import Model, Rows
-from gvibench.spec import DataSpec, RunSpec
+from gvibench.spec.run import DataSpec, RunSpec
+from gvibench.store.prepared import read_prepared
 
 __all__ = ["build", "interleaved", "real_rows", "synthetic_rows", "table", "timed"]
 

@@ -12,9 +12,9 @@ from measure import table
 
 from gvibench.datasets import prepare
 from gvibench.datasets.catalogue import complete
-from gvibench.datasets.prepared import read_prepared
-from gvibench.loop import execute
-from gvibench.spec import DataSpec, RunSpec
+from gvibench.engine.execute import execute
+from gvibench.spec.run import DataSpec, RunSpec
+from gvibench.store.prepared import read_prepared
 
 SHAPES = ((200_000, 54), (20_000, 784), (3_000, 1_500))
 SOLVERS = ("vn", "sr-vn", "bw-gd")

@@ -15,12 +15,13 @@ import numpy as np
 from measure import build, interleaved, synthetic_rows, table
 from threadpoolctl import threadpool_limits
 
-from gvibench import backend as backends
-from gvibench import expectations, solvers
-from gvibench.datasets.prepared import Prepared
-from gvibench.loop import execute, execute_together
+from gvibench import numerics as backends
+from gvibench import solvers
+from gvibench.engine.execute import execute, execute_together
 from gvibench.models import Rows
-from gvibench.spec import DataSpec, RunSpec
+from gvibench.numerics import expectations
+from gvibench.spec.run import DataSpec, RunSpec
+from gvibench.store.prepared import Prepared
 
 RUNS = 8
 STACKED = ((614, 8), (552, 14), (455, 30))

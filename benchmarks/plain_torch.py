@@ -12,7 +12,7 @@ def to_torch(array):
 
 
 class Pieces:
-    """The bound of `gvibench.expectations.pieces` as tensors."""
+    """The bound of `gvibench.numerics.expectations.pieces` as tensors."""
 
     def __init__(self, pieces):
         knots = np.concatenate([[-np.inf], pieces.knots, [np.inf]])

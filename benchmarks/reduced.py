@@ -7,7 +7,7 @@ import numpy as np
 from measure import build, interleaved, real_rows, synthetic_rows, table, timed
 from threadpoolctl import threadpool_limits
 
-from gvibench import backend as backends
+from gvibench import numerics as backends
 from gvibench import solvers
 from gvibench.models import Model, Rows
 from gvibench.models.reduction import reduce_problem

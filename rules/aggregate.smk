@@ -24,7 +24,7 @@ rule aggregate_runs:
         root=lambda wildcards, output: root_of(output[0], wildcards.study),
         config=lambda wildcards, output: json.dumps(PLAN.settings_of(wildcards.study)),
     shell:
-        "python -m gvibench.worker aggregate --job {params.job:q} --config {params.config:q}"
+        "python -m gvibench.stages aggregate --job {params.job:q} --config {params.config:q}"
         " --root {params.root:q} --manifest {output.manifest:q} --out {output.aggregate:q}"
         " > {log:q} 2>&1"
 
@@ -48,4 +48,4 @@ rule keep_config:
     params:
         job=lambda wildcards: PLAN.config_text(wildcards.study),
     shell:
-        "python -m gvibench.worker config --job {params.job:q} --out {output:q} > {log:q} 2>&1"
+        "python -m gvibench.stages config --job {params.job:q} --out {output:q} > {log:q} 2>&1"

@@ -17,19 +17,19 @@ os.environ.update(
     PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]),
 )
 
-from gvibench.backend.cuda_backend import require_device
+from gvibench.numerics.cuda_backend import require_device
 from gvibench.errors import UserError
-from gvibench.estimate import (
+from gvibench.study.resources import (
     data_memory_mb,
     is_short,
     memory_mb,
     runtime_minutes,
     tuning_minutes,
 )
-from gvibench.files import check_writable
-from gvibench.expansion import expand as expand_config
-from gvibench.study import load_config
-from gvibench.yamlfile import read_yaml
+from gvibench.store.files import check_writable
+from gvibench.study.expand import expand as expand_config
+from gvibench.study.config import load_config
+from gvibench.study.yaml_file import read_yaml
 
 try:
     # Snakemake's own reader drops the first of two equal keys: this one refuses them.

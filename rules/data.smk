@@ -19,7 +19,7 @@ rule prepare_data:
     params:
         job=lambda wildcards: data_job(wildcards).text,
     shell:
-        "python -m gvibench.worker prepare --job {params.job:q} --out {output:q} > {log:q} 2>&1"
+        "python -m gvibench.stages prepare --job {params.job:q} --out {output:q} > {log:q} 2>&1"
 
 
 rule find_optimum:
@@ -40,5 +40,5 @@ rule find_optimum:
     params:
         job=lambda wildcards: optimum_job(wildcards).text,
     shell:
-        "python -m gvibench.worker optimum --job {params.job:q} --data {input.data:q}"
+        "python -m gvibench.stages optimum --job {params.job:q} --data {input.data:q}"
         " --choices {input.choices:q} --out {output:q} > {log:q} 2>&1"

@@ -27,5 +27,5 @@ rule draw_figure:
     params:
         job=lambda wildcards: PLAN.figure_text(wildcards.study, wildcards.name),
     shell:
-        "python -m gvibench.worker figure --job {params.job:q} --aggregate {input.aggregate:q}"
+        "python -m gvibench.stages figure --job {params.job:q} --aggregate {input.aggregate:q}"
         " --out {output.pdf:q} > {log:q} 2>&1"

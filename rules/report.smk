@@ -25,7 +25,7 @@ rule write_summary:
     params:
         job=lambda wildcards: PLAN.summary_text(wildcards.study),
     shell:
-        "python -m gvibench.worker summary --job {params.job:q} --aggregate {input.aggregate:q}"
+        "python -m gvibench.stages summary --job {params.job:q} --aggregate {input.aggregate:q}"
         " --out {output:q} > {log:q} 2>&1"
 
 
@@ -47,5 +47,5 @@ rule write_page:
     params:
         job=lambda wildcards: PLAN.page_text(wildcards.study),
     shell:
-        "python -m gvibench.worker page --job {params.job:q} --aggregate {input.aggregate:q}"
+        "python -m gvibench.stages page --job {params.job:q} --aggregate {input.aggregate:q}"
         " --figures {input.figures:q} --out {output:q} > {log:q} 2>&1"

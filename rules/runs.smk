@@ -26,5 +26,5 @@ rule run_solver:
     params:
         job=lambda wildcards: run_job(wildcards).text,
     shell:
-        "python -m gvibench.worker run --job {params.job:q} --data {input.data:q}"
+        "python -m gvibench.stages run --job {params.job:q} --data {input.data:q}"
         " --choices {input.choices:q} --out {output:q} > {log:q} 2>&1"

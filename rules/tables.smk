@@ -26,5 +26,5 @@ rule write_table:
     params:
         job=lambda wildcards: PLAN.table_text(wildcards.study, wildcards.name),
     shell:
-        "python -m gvibench.worker table --job {params.job:q} --aggregate {input.aggregate:q}"
+        "python -m gvibench.stages table --job {params.job:q} --aggregate {input.aggregate:q}"
         " --out {output.csv:q} > {log:q} 2>&1"

@@ -25,7 +25,7 @@ rule tune_round:
     params:
         job=lambda wildcards: tuning_job(wildcards).text,
     shell:
-        "python -m gvibench.worker tune --job {params.job:q} --data {input.data:q}"
+        "python -m gvibench.stages tune --job {params.job:q} --data {input.data:q}"
         " --previous {input.previous:q} --choices {input.choices:q} --out {output:q} > {log:q} 2>&1"
 
 
@@ -46,7 +46,7 @@ rule choose_step:
     params:
         job=lambda wildcards: tuning_job(wildcards).text,
     shell:
-        "python -m gvibench.worker choose --job {params.job:q} --rounds {input.rounds:q}"
+        "python -m gvibench.stages choose --job {params.job:q} --rounds {input.rounds:q}"
         " --out {output:q} > {log:q} 2>&1"
 
 
@@ -67,5 +67,5 @@ rule choose_beta:
     params:
         job=lambda wildcards: beta_job(wildcards).text,
     shell:
-        "python -m gvibench.worker beta --job {params.job:q} --data {input.data:q}"
+        "python -m gvibench.stages beta --job {params.job:q} --data {input.data:q}"
         " --out {output:q} > {log:q} 2>&1"

@@ -9,11 +9,11 @@ import itertools
 import numpy as np
 from scipy import integrate, special
 
-from gvibench import backend as backends
 from gvibench import models
-from gvibench.gaussian import CovarianceFactor, PrecisionFactor
+from gvibench import numerics as backends
 from gvibench.models import Rows
-from gvibench.spec import DataSpec, RunSpec
+from gvibench.numerics.gaussian import CovarianceFactor, PrecisionFactor
+from gvibench.spec.run import DataSpec, RunSpec
 
 DATA = DataSpec(dataset="test")
 

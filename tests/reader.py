@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import yaml
 
-from gvibench.cli import main
-from gvibench.expansion import expand
-from gvibench.study import Config, load_config
+from gvibench.cli.main import main
+from gvibench.study.config import Config, load_config
+from gvibench.study.expand import expand
 from workflow.project import ROOT, Project
 
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -5,15 +5,15 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from gvibench import aggregate as module
-from gvibench.aggregate import aggregate, check
 from gvibench.analysis.configurations import open_aggregate
 from gvibench.analysis.gaps import final, gap
+from gvibench.engine.optimum import NoOptimumError, find_optimum, unknown_optimum, write_optimum
 from gvibench.errors import UserError
-from gvibench.optimum import NoOptimumError, find_optimum, unknown_optimum, write_optimum
-from gvibench.spec import DataSpec, RunSpec, hash_values
-from gvibench.traces import group_name, to_group, write_trace
-from gvibench.zarrzip import Group, write_zip
+from gvibench.spec.run import DataSpec, RunSpec, hash_values
+from gvibench.store.traces import group_name, to_group, write_trace
+from gvibench.store.zarrzip import Group, write_zip
+from gvibench.study import aggregate as module
+from gvibench.study.aggregate import aggregate, check
 from problems import spec
 from test_run import go, prepared
 
@@ -176,7 +176,7 @@ def test_bad_traces_are_all_named(study, tmp_path):
 
 
 def test_a_tuned_run_may_have_any_step_but_nothing_else(tmp_path):
-    from gvibench.spec import hash_values
+    from gvibench.spec.run import hash_values
 
     trace = go(step=0.02)
     write_trace(tmp_path / "t.zarr.zip", trace)

@@ -6,13 +6,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from figures.made_aggregate import Run, make_dataset, study, write_aggregate
-from gvibench import aggregate as aggregation
 from gvibench.analysis.bands import band_over_iterations, bands_over_seconds
 from gvibench.analysis.configurations import KIND, configurations, open_aggregate, solver_title
 from gvibench.analysis.gaps import final, first_reached, gap, measured, settled
 from gvibench.analysis.ranking import Ranking
 from gvibench.errors import UserError
-from gvibench.traces import write_trace
+from gvibench.store.traces import write_trace
+from gvibench.study import aggregate as aggregation
 
 
 def test_kind_is_that_of_the_aggregate():

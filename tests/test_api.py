@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 import gvibench
 from figures.made_aggregate import Run, write_aggregate
-from gvibench.cli import main
+from gvibench.cli.main import main
 from gvibench.errors import UserError
 
 SMALL = {"dataset": "synthetic", "data_options": {"n": 60, "d": 3}, "iterations": 30}
@@ -140,7 +140,7 @@ def test_a_study_is_loaded_and_drawn(tmp_path):
 
 def test_importing_the_package_and_the_fit_path_stay_light():
     code = (
-        "import sys, gvibench, gvibench.worker, gvibench.loop, gvibench.traces;"
+        "import sys, gvibench, gvibench.stages, gvibench.engine.execute, gvibench.store.traces;"
         "heavy = ('xarray', 'pandas', 'matplotlib', 'gvibench.api', 'snakemake', 'rich');"
         "print([name for name in heavy if name in sys.modules])"
     )
@@ -149,7 +149,7 @@ def test_importing_the_package_and_the_fit_path_stay_light():
 
 
 def test_the_code_of_runs_does_not_count_the_api():
-    from gvibench.provenance import code_hash
+    from gvibench.spec.code import code_hash
 
     assert code_hash(["gvibench"]) == code_hash(["gvibench"], unused=["gvibench.api"])
 

@@ -10,11 +10,11 @@ import yaml
 
 import gvibench
 from figures.made_aggregate import Run, write_aggregate
-from gvibench.cli import main
+from gvibench.cli.main import main
 from gvibench.errors import UserError
-from gvibench.expansion import expand
-from gvibench.finished import opened_study
-from gvibench.study import load_config, to_yaml
+from gvibench.store.aggregates import opened_study
+from gvibench.study.config import load_config, to_yaml
+from gvibench.study.expand import expand
 
 
 @pytest.fixture

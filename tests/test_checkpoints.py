@@ -9,12 +9,13 @@ import time
 import numpy as np
 import pytest
 
-from gvibench import checkpoints, solvers
-from gvibench.checkpoints import Checkpoints, checkpoint_path, kept_iteration
+from gvibench import solvers
+from gvibench.engine import checkpointing as checkpoints
+from gvibench.engine.checkpointing import Checkpoints, checkpoint_path, kept_iteration
+from gvibench.engine.execute import execute
 from gvibench.errors import Interrupted
-from gvibench.loop import execute
-from gvibench.traces import read_trace
-from gvibench.zarrzip import Group
+from gvibench.store.traces import read_trace
+from gvibench.store.zarrzip import Group
 from problems import spec
 from test_run import prepared
 

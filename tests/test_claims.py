@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from gvibench.claims import measure
-from gvibench.datasets.prepared import Prepared
-from gvibench.spec import DataSpec
+from gvibench.analysis.theory_checks import measure
+from gvibench.spec.run import DataSpec
+from gvibench.store.prepared import Prepared
 from theory_runs import problem, run_spec, study
 
 LOGISTIC = problem()

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from gvibench.cli import main
-from gvibench.optimum import read_optimum
-from gvibench.traces import read_trace
+from gvibench.cli.main import main
+from gvibench.engine.optimum import read_optimum
+from gvibench.store.traces import read_trace
 
 SYNTHETIC = ["--dataset", "synthetic", "--data-option", "n=60", "--data-option", "d=3"]
 
@@ -188,7 +188,7 @@ def test_the_run_path_imports_nothing_heavy(tmp_path):
     main(["prepare", *SYNTHETIC, "--out", str(data)])
     words = ["run", *SYNTHETIC, *RUN, "--iterations", "1", "--data", str(data), "--out", str(out)]
     code = (
-        "import sys\nfrom gvibench.cli import main\n"
+        "import sys\nfrom gvibench.cli.main import main\n"
         f"assert main({words!r}) == 0\n"
         "heavy = {'xarray', 'pandas', 'sklearn', 'matplotlib', 'dask', 'seaborn', 'snakemake',"
         " 'pooch', 'numba', 'zarr'}\n"

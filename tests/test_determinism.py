@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from gvibench.cli import main
-from gvibench.traces import read_trace
+from gvibench.cli.main import main
+from gvibench.store.traces import read_trace
 
 
 def burn(stop) -> None:

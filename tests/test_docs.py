@@ -9,8 +9,8 @@ import pytest
 from snakemake.cli import get_argument_parser
 
 from figures.made_aggregate import study, write_aggregate
-from gvibench import expectations
-from gvibench.cli import main
+from gvibench.cli.main import main
+from gvibench.numerics import expectations
 from reader import LANGUAGES, PROGRAMS, ROOT, Reader, blocks, prose
 
 PAGES = {path.relative_to(ROOT).as_posix(): path for path in sorted((ROOT / "docs").glob("*.md"))}

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gvibench.datasets.prepared import Prepared
-from gvibench.endings import CONVERGED_NORM, MEANINGS, STATUSES, Descent, judge
-from gvibench.loop import execute, execute_together
+from gvibench.engine.execute import execute, execute_together
+from gvibench.spec.endings import CONVERGED_NORM, MEANINGS, STATUSES, Descent, judge
+from gvibench.store.prepared import Prepared
 from problems import rows, spec
 
 EPS = float(np.finfo(float).eps)

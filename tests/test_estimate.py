@@ -1,9 +1,9 @@
 import pytest
 
-from gvibench.estimate import is_short, runtime_minutes, tuning_minutes, tuning_trials
-from gvibench.expansion import expand
-from gvibench.progress import duration
-from gvibench.study import load_config
+from gvibench.engine.progress import duration
+from gvibench.study.config import load_config
+from gvibench.study.expand import expand
+from gvibench.study.resources import is_short, runtime_minutes, tuning_minutes, tuning_trials
 
 
 def planned(**study):

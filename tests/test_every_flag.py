@@ -16,8 +16,9 @@ import pytest
 import yaml
 
 from figures.made_aggregate import Run, write_aggregate
-from gvibench import cli, doctor
-from gvibench.cli import main
+from gvibench.check import device as doctor
+from gvibench.cli import main as cli
+from gvibench.cli.main import main
 
 STUDY = {
     "datasets": ["synthetic"],

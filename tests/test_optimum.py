@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import optimize
 
-from gvibench import models, worker
+from gvibench import models
+from gvibench import stages as worker
 from gvibench.datasets import prepare
-from gvibench.datasets.prepared import read_prepared
-from gvibench.gaussian import CovarianceFactor
-from gvibench.optimum import NoOptimumError, find_optimum, read_optimum, unknown_optimum
-from gvibench.spec import DataSpec
+from gvibench.engine.optimum import NoOptimumError, find_optimum, read_optimum, unknown_optimum
+from gvibench.numerics.gaussian import CovarianceFactor
+from gvibench.spec.run import DataSpec
+from gvibench.store.prepared import read_prepared
 from problems import build, spec
 from test_run import prepared
 

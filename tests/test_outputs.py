@@ -8,10 +8,10 @@ import pytest
 import yaml
 
 from figures.made_aggregate import Run, write_aggregate
-from gvibench import kinds
-from gvibench.cli import main
+from gvibench.cli.main import main
 from gvibench.errors import UserError
 from gvibench.report import gallery
+from gvibench.store import kinds
 
 ROOT = Path(__file__).parents[1]
 SMALL = ["--dataset", "synthetic", "--data-option", "n=60", "--data-option", "d=3"]

@@ -6,12 +6,12 @@ import pytest
 
 from gvibench.datasets import prepared_path
 from gvibench.datasets.catalogue import complete, find
-from gvibench.datasets.prepared import read_prepared
-from gvibench.endings import UNUSABLE
-from gvibench.loop import execute
-from gvibench.optimum import find_optimum
-from gvibench.presets import PAPER_STEPS
-from gvibench.spec import DataSpec, ProblemSpec, RunSpec
+from gvibench.engine.execute import execute
+from gvibench.engine.optimum import find_optimum
+from gvibench.spec.endings import UNUSABLE
+from gvibench.spec.paper_values import PAPER_STEPS
+from gvibench.spec.run import DataSpec, ProblemSpec, RunSpec
+from gvibench.store.prepared import read_prepared
 
 PRINTED = {
     "australian_scale": (196.82, 54.61, 0.877),

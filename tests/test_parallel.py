@@ -4,9 +4,9 @@ import time
 import dask
 import pytest
 
-from gvibench import parallel
 from gvibench.errors import UserError
-from gvibench.parallel import task_runner
+from gvibench.study import parallel
+from gvibench.study.parallel import task_runner
 
 
 @pytest.mark.slow

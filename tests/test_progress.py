@@ -10,9 +10,9 @@ import time
 import numpy as np
 import pytest
 
-from gvibench import progress
-from gvibench.loop import execute
-from gvibench.progress import ProgressReport, duration
+from gvibench.engine import progress
+from gvibench.engine.execute import execute
+from gvibench.engine.progress import ProgressReport, duration
 from problems import spec
 from test_run import prepared
 

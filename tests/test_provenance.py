@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import gvibench
-from gvibench.expansion import expand
-from gvibench.loop import run_code_hash
-from gvibench.provenance import code_hash, machine, versions
-from gvibench.study import load_config
+from gvibench.engine.execute import run_code_hash
+from gvibench.spec.code import code_hash, machine, versions
+from gvibench.study.config import load_config
+from gvibench.study.expand import expand
 
 HASHES = """
 import sys
@@ -92,7 +92,7 @@ def test_editing_code_changes_the_hashes_of_the_runs_that_use_it(copy):
 def test_runs_on_the_cpu_do_not_depend_on_the_code_for_devices(copy):
     code = HASHES.replace("expectation=expectation)", "expectation=expectation, device='cpu')")
     anywhere, on_cpu = hashes(copy), hashes(copy, code)
-    path = copy / "gvibench/backend/cuda_backend.py"
+    path = copy / "gvibench/numerics/cuda_backend.py"
     path.write_text(path.read_text() + "x = 1\n")
     assert hashes(copy, code) == on_cpu
     assert changed(anywhere, hashes(copy)) == set(anywhere)
@@ -119,8 +119,8 @@ def test_comments_and_documentation_do_not_count(copy):
 
 
 def test_unknown_modules_do_no_harm():
-    assert code_hash(["gvibench.spec"]) == code_hash(["gvibench.spec", "gvibench.spec"])
-    assert code_hash(["gvibench.spec"]) != code_hash(["gvibench.traces"])
+    assert code_hash(["gvibench.spec.run"]) == code_hash(["gvibench.spec.run", "gvibench.spec.run"])
+    assert code_hash(["gvibench.spec.run"]) != code_hash(["gvibench.store.traces"])
 
 
 def test_versions_and_machine_are_plain_text():

@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from gvibench.api import load_study
-from gvibench.expansion import expand
-from gvibench.presets import PAPER_RESULTS
-from gvibench.study import read_config
+from gvibench.spec.paper_values import PAPER_RESULTS
+from gvibench.study.config import read_config
+from gvibench.study.expand import expand
 from gvibench.tables.paper import IMPOSSIBLE, REPRODUCED, judge
 
 ROOT = Path(__file__).parents[1]

@@ -3,9 +3,9 @@
 import pytest
 
 from gvibench import figures, tables
-from gvibench.claims import CLAIMS
+from gvibench.analysis.theory_checks import CLAIMS
 from gvibench.errors import UserError
-from gvibench.requirements import CLAIMED, FIGURES, TABLES
+from gvibench.study.requirements import CLAIMED, FIGURES, TABLES
 from test_study import jobs
 
 PLANE = {

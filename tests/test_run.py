@@ -5,13 +5,13 @@ import pytest
 from numpy.testing import assert_allclose
 
 from gvibench import solvers
-from gvibench.datasets.prepared import Prepared
+from gvibench.engine.execute import execute
+from gvibench.engine.run import initial_mean
 from gvibench.errors import UserError
-from gvibench.gaussian import CovarianceFactor
-from gvibench.loop import execute
 from gvibench.models import Rows
-from gvibench.running import initial_mean
-from gvibench.spec import DataSpec
+from gvibench.numerics.gaussian import CovarianceFactor
+from gvibench.spec.run import DataSpec
+from gvibench.store.prepared import Prepared
 from problems import build, rows, spec
 
 

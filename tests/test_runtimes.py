@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from figures.made_aggregate import Run, make_dataset
-from gvibench.runtimes import OURS, PAPER, exponent, measure
+from gvibench.analysis.scaling import OURS, PAPER, exponent, measure
 
 
 def timed(d, seconds, seed=0, **more):

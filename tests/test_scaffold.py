@@ -8,8 +8,8 @@ import venv
 import pytest
 
 from gvibench import registry
-from gvibench.cli import main
-from gvibench.conformance import examine
+from gvibench.check.solver import examine
+from gvibench.cli.main import main
 from reader import ROOT, blocks
 
 EXAMPLE = ROOT / "examples/my_solver"

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from figures.made_aggregate import Run, write_aggregate
-from gvibench import worker
-from gvibench.cli import main
-from gvibench.expansion import expand
-from gvibench.study import load_config
+from gvibench import stages as worker
+from gvibench.cli.main import main
+from gvibench.study.config import load_config
+from gvibench.study.expand import expand
 
 SMALL = ["--dataset", "synthetic", "--data-option", "n=60", "--data-option", "d=3"]
 STUDY = {

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gvibench.errors import UserError
-from gvibench.spec import DataSpec, RunSpec, parse
+from gvibench.spec.run import DataSpec, RunSpec, parse
 from problems import spec
 
 VALUES = {"data": {"dataset": "wdbc"}, "beta": 1.0, "solver": "vn", "step": 0.1}

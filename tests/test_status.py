@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gvibench import status
-from gvibench.checkpoints import checkpoint_path
-from gvibench.cli import main
-from gvibench.expansion import expand
-from gvibench.inventory import every_job, jobs_of
-from gvibench.loop import execute
-from gvibench.status import progress_of, report
-from gvibench.study import load_config
-from gvibench.traces import write_trace
-from gvibench.upkeep import estimate_cost, orphans
+from gvibench.cli.main import main
+from gvibench.engine.checkpointing import checkpoint_path
+from gvibench.engine.execute import execute
+from gvibench.store.traces import write_trace
+from gvibench.study import status
+from gvibench.study.cleanup import estimate_cost, orphans
+from gvibench.study.config import load_config
+from gvibench.study.expand import expand
+from gvibench.study.inventory import every_job, jobs_of
+from gvibench.study.status import progress_of, report
 from test_run import prepared
 from workflow.project import Project
 
@@ -50,7 +50,7 @@ def test_each_state_is_told_from_files(plan):
     run(jobs[1], checkpoint=checkpoint_path(Path(jobs[1].path)), checkpoint_every=0.0)
     log = Path("results/s/logs/runs/synthetic/vn/step-0.1_scale-1.0/seed-2.log")
     log.parent.mkdir(parents=True)
-    log.write_text("gvibench.worker: no such luck\n")
+    log.write_text("gvibench.stages: no such luck\n")
 
     found = {progress.job.path: progress for progress in progress_of(plan, "s")}
     states = [found[job.path].state for job in jobs]
@@ -59,7 +59,7 @@ def test_each_state_is_told_from_files(plan):
     text = report(plan)
     assert "6 runs: 1 done, 1 diverged, 1 running, 3 pending" in text
     assert "19 jobs: 2 done, 1 running, 1 in error, 15 pending" in text
-    assert f"  error in job {jobs[2].path}: gvibench.worker: no such luck" in text
+    assert f"  error in job {jobs[2].path}: gvibench.stages: no such luck" in text
     assert f"  run diverged: {jobs[3].path}: at iteration" in text
     assert "running 100%" in text
 
@@ -81,7 +81,7 @@ def test_an_interrupted_job_is_pending_and_not_in_error(plan):
     run(job, checkpoint=kept, checkpoint_every=0.0)
     log = Path("results/s/logs/runs/synthetic/vn/step-0.1_scale-1.0/seed-0.log")
     log.parent.mkdir(parents=True)
-    log.write_text(f"gvibench.worker: interrupted at iteration 9; it resumes from {kept}\n")
+    log.write_text(f"gvibench.stages: interrupted at iteration 9; it resumes from {kept}\n")
     assert "6 runs: 6 pending; 19 jobs: 19 pending" in report(plan)
 
 
@@ -149,7 +149,7 @@ def test_an_error_of_any_stage_is_named_with_the_last_line_of_its_log(whole):
         log.write_text(f"at first all was well\ngvibench.worker: {job.stage} did not work\n")
         text = report(whole)
         assert "1 in error" in text.splitlines()[0]
-        assert f"  error in job {job.path}: gvibench.worker: {job.stage} did not work" in text
+        assert f"  error in job {job.path}: gvibench.stages: {job.stage} did not work" in text
         log.unlink()
     stages = {job.stage for job in jobs_of(whole, "s")}
     assert {"data", "beta", "optimum", "round", "choice", "run", "aggregate"} <= stages

@@ -4,7 +4,7 @@ import pytest
 import xarray as xr
 
 from gvibench.errors import UserError
-from gvibench.traces import read_trace, write_trace
+from gvibench.store.traces import read_trace, write_trace
 from test_run import go
 from workflow.project import STUDY, Project
 

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 import yaml
 
-from gvibench import configdoc
+from gvibench.cli import config_docs as configdoc
 from gvibench.errors import UserError
-from gvibench.expansion import expand
-from gvibench.spec import DataSpec
-from gvibench.study import LogGrid, load_config, read_config
-from gvibench.yamlfile import read_yaml
+from gvibench.spec.run import DataSpec
+from gvibench.study.config import LogGrid, load_config, read_config
+from gvibench.study.expand import expand
+from gvibench.study.yaml_file import read_yaml
 
 ROOT = Path(__file__).parents[1]
 
@@ -31,7 +31,7 @@ def specs(**changes):
 @pytest.mark.parametrize("path", configdoc.FILES, ids=str)
 def test_generated_files_are_in_step(path):
     made = configdoc.FILES[path]()
-    assert (ROOT / path).read_text() == made, "run python -m gvibench.configdoc"
+    assert (ROOT / path).read_text() == made, "run python -m gvibench.cli.config_docs"
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "config").glob("*.yaml")), ids=lambda p: p.name)

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.linalg import sqrtm
 
-from gvibench.gaussian import CovarianceFactor
-from gvibench.theory import (
+from gvibench.analysis.theory import (
     Bound,
     Constants,
     bw_step,
@@ -23,6 +22,7 @@ from gvibench.theory import (
     pl_constant,
     squared_wasserstein,
 )
+from gvibench.numerics.gaussian import CovarianceFactor
 from problems import build, random_gaussian, rows
 from theory_runs import optimum_of, problem, run_spec
 

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from gvibench import solvers
-from gvibench.datasets.prepared import Prepared
+from gvibench.engine.execute import execute, execute_together
 from gvibench.errors import Diverged
-from gvibench.loop import execute, execute_together
 from gvibench.solvers.base import stack, unstack
 from gvibench.solvers.vn import Vn
+from gvibench.store.prepared import Prepared
 from problems import build, rows, spec
 
 STEPS = {"vn": 0.1, "sr-vn": 1e-2}

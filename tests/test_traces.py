@@ -7,9 +7,9 @@ import pytest
 import xarray as xr
 
 from gvibench.errors import UserError
-from gvibench.summary import describe, summarise
-from gvibench.traces import SCALARS, read_trace, write_trace
-from gvibench.zarrzip import Group, open_zip, write_zip
+from gvibench.store.describe import describe, summarise
+from gvibench.store.traces import SCALARS, read_trace, write_trace
+from gvibench.store.zarrzip import Group, open_zip, write_zip
 from test_run import go
 
 NAMES = {

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from gvibench import tuning
-from gvibench.choices import read_beta_note, read_choice, read_failure
+from gvibench.engine import tuning
+from gvibench.engine.execute import execute, execute_together
+from gvibench.engine.tuning import choose, choose_beta, next_grid, points, read_round, try_grid
+from gvibench.engine.tuning_grid import EXTENSIONS, Grid, Point, best_point, first_grid
 from gvibench.errors import UserError
-from gvibench.loop import execute, execute_together
 from gvibench.solvers import MODULES
-from gvibench.spec import RunSpec
-from gvibench.tuning import choose, choose_beta, next_grid, points, read_round, try_grid
-from gvibench.tuning_grid import EXTENSIONS, Grid, Point, best_point, first_grid
+from gvibench.spec.run import RunSpec
+from gvibench.store.choices import read_beta_note, read_choice, read_failure
 from problems import spec as run_spec
 from test_run import go, prepared
 

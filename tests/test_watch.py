@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import yaml
 
-from gvibench.checkpoints import checkpoint_path, kept_objectives
-from gvibench.cli import main
-from gvibench.expansion import expand
-from gvibench.loop import execute
-from gvibench.optimum import NoOptimumError, find_optimum, unknown_optimum, write_optimum
-from gvibench.study import load_config
-from gvibench.traces import write_trace
-from gvibench.upkeep import bad_files
-from gvibench.watch import Watcher, chart
+from gvibench.cli.main import main
+from gvibench.cli.watch import Watcher, chart
+from gvibench.engine.checkpointing import checkpoint_path, kept_objectives
+from gvibench.engine.execute import execute
+from gvibench.engine.optimum import NoOptimumError, find_optimum, unknown_optimum, write_optimum
+from gvibench.store.traces import write_trace
+from gvibench.study.cleanup import bad_files
+from gvibench.study.config import load_config
+from gvibench.study.expand import expand
 from test_run import prepared
 
 CONFIG = {"datasets": ["synthetic"], "solvers": ["vn"], "step": 0.1, "seeds": 2, "iterations": 40}
@@ -88,7 +88,7 @@ def test_a_job_without_a_checkpoint_and_one_that_failed(plan):
     assert watcher.frame(72)[2] == "  no checkpoint yet, 40 iterations to do"
     assert not watcher.ended
     for seed in (0, 1):
-        log.with_name(f"seed-{seed}.log").write_text("gvibench.worker: no such luck\n")
+        log.with_name(f"seed-{seed}.log").write_text("gvibench.stages: no such luck\n")
     assert "2 in error" in watcher.frame(72)[0]
     assert watcher.ended
 

@@ -16,7 +16,7 @@ from hypothesis.extra import numpy as hnp
 from zarr.storage import ZipStore
 
 from gvibench.errors import UserError
-from gvibench.zarrzip import Group, open_zip, write_zip
+from gvibench.store.zarrzip import Group, open_zip, write_zip
 
 
 def write(path: Path, **arrays: np.ndarray) -> Path:
@@ -200,7 +200,7 @@ def test_a_zip_of_something_else_is_refused(tmp_path: Path, members: dict[str, s
 
 def test_importing_pulls_in_no_heavy_library() -> None:
     code = (
-        "import sys, gvibench.zarrzip; "
+        "import sys, gvibench.store.zarrzip; "
         "print([m for m in ('sklearn', 'scipy', 'pandas', 'xarray', 'zarr') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from gvibench.aggregate import aggregate
 from gvibench.analysis.configurations import open_aggregate
-from gvibench.datasets.prepared import Prepared
-from gvibench.loop import execute, run_code_hash
-from gvibench.optimum import find_optimum, write_optimum
-from gvibench.spec import DataSpec, ProblemSpec, RunSpec
-from gvibench.traces import write_trace
+from gvibench.engine.execute import execute, run_code_hash
+from gvibench.engine.optimum import find_optimum, write_optimum
+from gvibench.spec.run import DataSpec, ProblemSpec, RunSpec
+from gvibench.store.prepared import Prepared
+from gvibench.store.traces import write_trace
+from gvibench.study.aggregate import aggregate
 
 RECORD = ("cov_eig_max", "cov_eig_min", "covariance_factor_path", "factor_norm")
 

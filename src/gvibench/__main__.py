@@ -2,6 +2,6 @@
 
 import sys
 
-from gvibench.cli import main
+from gvibench.cli.main import main
 
 sys.exit(main())

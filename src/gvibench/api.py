@@ -19,16 +19,16 @@ from matplotlib.figure import Figure, SubFigure
 
 from gvibench.analysis.configurations import KIND, open_aggregate
 from gvibench.datasets import prepared_path
-from gvibench.datasets.prepared import read_prepared
-from gvibench.defaults import completed_spec
+from gvibench.engine.execute import execute
+from gvibench.engine.optimum import NoOptimumError, find_optimum
 from gvibench.errors import UserError
-from gvibench.finished import opened_study
-from gvibench.loop import execute
-from gvibench.optimum import NoOptimumError, find_optimum
-from gvibench.spec import DataSpec, ProblemSpec, RunSpec, parse, suggest
-from gvibench.study import Style
-from gvibench.traces import write_trace
-from gvibench.xarray_backend import GvibenchBackend
+from gvibench.spec.run import DataSpec, ProblemSpec, RunSpec, parse, suggest
+from gvibench.store.aggregates import opened_study
+from gvibench.store.prepared import read_prepared
+from gvibench.store.traces import write_trace
+from gvibench.store.xarray_backend import GvibenchBackend
+from gvibench.study.config import Style
+from gvibench.study.defaults import completed_spec
 
 __all__ = ["load_study", "plot_gap", "run"]
 

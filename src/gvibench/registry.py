@@ -7,7 +7,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from gvibench.errors import UserError
-from gvibench.spec import suggest
+from gvibench.spec.run import suggest
 
 __all__ = ["Registry"]
 

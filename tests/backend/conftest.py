@@ -5,7 +5,7 @@ import sys
 import cuda_on_cpu
 import pytest
 
-from gvibench.backend import cuda_backend
+from gvibench.numerics import cuda_backend
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ import types
 import numpy as np
 import scipy.linalg
 
-from gvibench.expectations.cuda import SOURCE_FILE
+from gvibench.numerics.expectations.cuda import SOURCE_FILE
 
 SHIM = SOURCE_FILE.parents[4] / "tests/backend/cpu_shim.h"
 

@@ -9,8 +9,13 @@ import cuda_on_cpu
 import numpy as np
 import pytest
 
-from gvibench import expectations
-from gvibench.expectations.cuda import COMPILE_OPTIONS, SOURCE_DIGEST, SOURCE_FILE, kernel_name
+from gvibench.numerics import expectations
+from gvibench.numerics.expectations.cuda import (
+    COMPILE_OPTIONS,
+    SOURCE_DIGEST,
+    SOURCE_FILE,
+    kernel_name,
+)
 
 EXPECTATIONS = {
     "exact": [{}],

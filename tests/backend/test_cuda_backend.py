@@ -10,16 +10,16 @@ import cuda_on_cpu
 import numpy as np
 import pytest
 
-from gvibench import backend as backends
-from gvibench import expectations, models, solvers
-from gvibench.backend import cuda_backend
-from gvibench.backend.cuda_backend import CudaBackend, planned_bytes
-from gvibench.backend.device_lock import claim
-from gvibench.backend.numpy_backend import NumpyBackend
-from gvibench.backend.streamed_rows import StreamedRows
-from gvibench.datasets.prepared import Prepared
+from gvibench import models, solvers
+from gvibench import numerics as backends
+from gvibench.engine.execute import execute
 from gvibench.errors import UserError
-from gvibench.loop import execute
+from gvibench.numerics import cuda_backend, expectations
+from gvibench.numerics.cuda_backend import CudaBackend, planned_bytes
+from gvibench.numerics.device_lock import claim
+from gvibench.numerics.numpy_backend import NumpyBackend
+from gvibench.numerics.streamed_rows import StreamedRows
+from gvibench.store.prepared import Prepared
 from problems import rows, spec
 
 

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from gvibench import cli, doctor
-from gvibench.backend import cuda_backend
-from gvibench.backend.numpy_backend import NumpyBackend
+from gvibench.check import device as doctor
+from gvibench.cli import main as cli
+from gvibench.numerics import cuda_backend
+from gvibench.numerics.numpy_backend import NumpyBackend
 from gvibench.solvers import ng_flow
 
 

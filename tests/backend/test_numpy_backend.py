@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gvibench import backend as backends
+from gvibench import numerics as backends
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

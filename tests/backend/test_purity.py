@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from gvibench import models, solvers
-from gvibench.backend.numpy_backend import NumpyBackend
-from gvibench.conformance.strict_backend import DEVICE, LookedError, StrictBackend, watched_arrays
-from gvibench.endings import Descent
-from gvibench.recording import Recorder
+from gvibench.check.strict_backend import DEVICE, LookedError, StrictBackend, watched_arrays
+from gvibench.engine.recorder import Recorder
+from gvibench.numerics.numpy_backend import NumpyBackend
+from gvibench.spec.endings import Descent
 from problems import rows, spec
 
 SOLVERS = ["vn", "sr-vn", "bw-gd", "gd", "gd-chol", "svgd-density", "fb-gvi"]

@@ -67,7 +67,7 @@ class Slurm:
                 environment = (process / "environ").read_text().split("\0")
             except OSError:  # no process, or one that has just ended
                 continue
-            if ours and words[1:4] == ["-m", "gvibench.worker", "run"]:
+            if ours and words[1:4] == ["-m", "gvibench.stages", "run"]:
                 known = dict(pair.split("=", 1) for pair in environment if "=" in pair)
                 out = words[words.index("--out") + 1]
                 found[out] = Worker(

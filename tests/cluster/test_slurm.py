@@ -10,9 +10,9 @@ import xarray as xr
 import yaml
 
 from conftest import on_slurm, wait_for
-from gvibench.aggregate import aggregate
-from gvibench.checkpoints import checkpoint_path
-from gvibench.traces import read_trace
+from gvibench.engine.checkpointing import checkpoint_path
+from gvibench.store.traces import read_trace
+from gvibench.study.aggregate import aggregate
 from workflow.project import ROOT, Project
 
 pytestmark = pytest.mark.cluster

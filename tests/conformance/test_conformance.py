@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from gvibench import registry, solvers
-from gvibench.cli import main
-from gvibench.conformance import examine
-from gvibench.conformance.checks import CHECKS
-from gvibench.gaussian import PrecisionFactor
+from gvibench.check.solver import examine
+from gvibench.check.solver_checks import CHECKS
+from gvibench.cli.main import main
+from gvibench.numerics.gaussian import PrecisionFactor
 from gvibench.solvers import vn
 
 
@@ -166,7 +166,7 @@ def install(monkeypatch):
 @pytest.mark.parametrize(("solver", "what", "sentence"), BROKEN)
 def test_a_broken_solver_fails_the_right_check(install, monkeypatch, solver, what, sentence):
     install(solver)
-    monkeypatch.setattr("gvibench.conformance.CHECKS", {what: CHECKS[what]})
+    monkeypatch.setattr("gvibench.check.solver.CHECKS", {what: CHECKS[what]})
     verdict = examine("broken")
     assert not verdict.passed
     assert str(verdict).startswith(f"  FAIL  {what}: ")
@@ -176,7 +176,7 @@ def test_a_broken_solver_fails_the_right_check(install, monkeypatch, solver, wha
 def test_the_exit_code_and_the_last_line_tell(install, monkeypatch, capsys):
     install(Undocumented)
     monkeypatch.setattr(
-        "gvibench.conformance.CHECKS",
+        "gvibench.check.solver.CHECKS",
         {what: CHECKS[what] for what in ("says who it is", "documents its options")},
     )
     assert main(["check", "solver", "broken"]) == 1
@@ -189,13 +189,13 @@ def test_what_cannot_be_checked_is_said_to_be_left_out(monkeypatch):
     real = builtins.__import__
 
     def without(name, *arguments):
-        if name == "gvibench.conformance.strict_backend":
+        if name == "gvibench.check.strict_backend":
             raise ImportError(name)
         return real(name, *arguments)
 
     monkeypatch.setattr(builtins, "__import__", without)
     what = "stays on the device"
-    monkeypatch.setattr("gvibench.conformance.CHECKS", {what: CHECKS[what]})
+    monkeypatch.setattr("gvibench.check.solver.CHECKS", {what: CHECKS[what]})
     verdict = examine("vn")
     assert verdict.passed
     assert "-- " in str(verdict)

@@ -10,11 +10,11 @@ from sklearn.preprocessing import StandardScaler
 from gvibench import datasets
 from gvibench.datasets import prepare, prepared_path
 from gvibench.datasets.catalogue import Entry, complete
-from gvibench.datasets.prepared import Prepared, read_prepared
+from gvibench.datasets.loaders import Source
 from gvibench.datasets.read import Table
-from gvibench.datasets.sources import Source
 from gvibench.errors import UserError
-from gvibench.zarrzip import open_zip
+from gvibench.store.prepared import Prepared, read_prepared
+from gvibench.store.zarrzip import open_zip
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from gvibench.datasets import catalogue
 from gvibench.datasets.catalogue import MNIST_LIBSVM, Entry, complete, entry, names
 from gvibench.datasets.read import read_idx, read_svmlight
 from gvibench.errors import UserError
-from gvibench.spec import DataSpec, canonical_json
+from gvibench.spec.run import DataSpec, canonical_json
 
 LIBSVM_SETS = [
     "australian_scale",

@@ -8,9 +8,9 @@ import pytest
 
 from gvibench.datasets import prepare
 from gvibench.datasets.catalogue import complete
-from gvibench.datasets.inspection import refuse_unusable_data, shape_of, training_rows
-from gvibench.datasets.prepared import read_prepared
 from gvibench.errors import UserError
+from gvibench.store.prepared import read_prepared
+from gvibench.study.data_shape import refuse_unusable_data, shape_of, training_rows
 
 SVMLIGHT = b"1 1:2 2:0.5\n-1 1:1\n" * 20
 GOOD = {

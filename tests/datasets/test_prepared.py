@@ -11,9 +11,9 @@ from hypothesis.extra import numpy as hnp
 
 from gvibench.datasets import prepare
 from gvibench.datasets.catalogue import complete
-from gvibench.datasets.prepared import _densify, read_prepared
 from gvibench.errors import UserError
-from gvibench.zarrzip import Group, open_zip, write_zip
+from gvibench.store.prepared import _densify, read_prepared
+from gvibench.store.zarrzip import Group, open_zip, write_zip
 
 
 @settings(max_examples=50, deadline=None)
@@ -84,7 +84,7 @@ def test_a_damaged_file_is_one_sentence(example: Path) -> None:
 
 def test_reading_needs_neither_scikit_learn_nor_scipy(example: Path) -> None:
     code = (
-        "import sys; from gvibench.datasets.prepared import read_prepared; "
+        "import sys; from gvibench.store.prepared import read_prepared; "
         f"read_prepared({str(example)!r}); "
         "heavy = ('sklearn', 'scipy', 'pandas', 'xarray', 'pooch', 'dask', 'requests'); "
         "print([m for m in heavy if m in sys.modules])"

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gvibench.datasets import sources
+from gvibench.datasets import loaders as sources
 from gvibench.datasets.catalogue import MNIST_IDX, File, complete, entry, find
+from gvibench.datasets.loaders import Source, read_mnist_libsvm
 from gvibench.datasets.read import read_idx
-from gvibench.datasets.sources import Source, read_mnist_libsvm
 from gvibench.errors import UserError
 
 

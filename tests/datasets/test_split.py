@@ -6,7 +6,7 @@ from sklearn.model_selection import train_test_split
 
 from gvibench.datasets.split import split_rows
 from gvibench.errors import UserError
-from gvibench.spec import DataSpec
+from gvibench.spec.run import DataSpec
 
 
 def split(count: int = 100, own_test_rows: int = 0, strata=None, **fields):

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from points import HUGE, grid, means, variances
 
-from gvibench.expectations import build, exact_table
-from gvibench.expectations.reference import reference, softplus
+from gvibench.numerics.expectations import build, exact_table
+from gvibench.numerics.expectations.reference import reference, softplus
 
 EXACT = build("exact")
 

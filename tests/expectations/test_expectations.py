@@ -10,7 +10,7 @@ import pytest
 from points import HUGE, NOT_NUMBERS, grid
 
 from gvibench.errors import UserError
-from gvibench.expectations import build
+from gvibench.numerics.expectations import build
 
 NAMES = ("piecewise", "exact", "gauss-hermite")
 
@@ -122,7 +122,7 @@ def test_a_cached_kernel_needs_no_compiler(name):
 import sys
 import gvibench.expectations
 assert "numpy" not in sys.modules
-gvibench.expectations.build({name!r})(0.0, 1.0)
+gvibench.numerics.expectations.build({name!r})(0.0, 1.0)
 print([slow for slow in ("numba", "scipy") if slow in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from points import means, variances
 
-from gvibench.expectations import build
-from gvibench.expectations.reference import reference, softplus
+from gvibench.numerics.expectations import build
+from gvibench.numerics.expectations.reference import reference, softplus
 
 RULE = build("gauss-hermite")
 

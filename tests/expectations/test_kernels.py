@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import erfcx
 
-from gvibench.expectations import build, native
-from gvibench.expectations.kernels import elementary
+from gvibench.numerics.expectations import build
+from gvibench.numerics.expectations.compiled import elementary
+from gvibench.numerics.expectations.compiled import loader as native
 
 
 @pytest.fixture
@@ -86,7 +87,7 @@ def test_an_unwritable_cache_is_no_obstacle(cache, monkeypatch):
 
 
 def test_a_kernel_that_needs_a_library_is_refused(cache, monkeypatch):
-    from gvibench.expectations.kernels import gauss_hermite
+    from gvibench.numerics.expectations.compiled import gauss_hermite
 
     def evaluate(table, rows, n, mu, s2, f0, f1, f2):
         f0[0] = math.erf(mu[0])

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gvibench.expectations import pieces as module
-from gvibench.expectations.pieces import fit, load_or_fit
-from gvibench.expectations.reference import softplus
+from gvibench.numerics.expectations import pieces as module
+from gvibench.numerics.expectations.pieces import fit, load_or_fit
+from gvibench.numerics.expectations.reference import softplus
 
 TABLE = {
     "linear": {3: 0.2231, 4: 0.1094, 5: 0.0648, 6: 0.0429, 10: 0.01405, 20: 0.003287},

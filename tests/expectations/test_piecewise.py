@@ -8,8 +8,8 @@ from points import HUGE, grid, means, variances
 from scipy.integrate import quad
 from scipy.special import ndtr
 
-from gvibench.expectations import build
-from gvibench.expectations.reference import reference, softplus
+from gvibench.numerics.expectations import build
+from gvibench.numerics.expectations.reference import reference, softplus
 
 BOUND = build("piecewise")
 BOUNDS = [

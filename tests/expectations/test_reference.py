@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from points import means, variances
 from scipy.integrate import quad
 
-from gvibench.expectations.reference import NARROW, reference, softplus
+from gvibench.numerics.expectations.reference import NARROW, reference, softplus
 
 
 def adaptive(mu, s2):

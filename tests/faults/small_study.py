@@ -6,10 +6,10 @@ from typing import Any
 
 import yaml
 
-from gvibench import worker
-from gvibench.expansion import expand
-from gvibench.jobs import Plan
-from gvibench.study import load_config
+from gvibench import stages as worker
+from gvibench.study.config import load_config
+from gvibench.study.expand import expand
+from gvibench.study.plan import Plan
 
 STUDY: dict[str, Any] = {
     "datasets": {"toy": {"dataset": "synthetic", "options": {"n": 40, "d": 2}}},

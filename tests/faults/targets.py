@@ -20,26 +20,28 @@ import yaml
 from mutations import ODD, misspelt, mutate_bytes, mutate_members, mutate_tree, places, spoil
 from small_study import STUDY, Study
 
-from gvibench import cli, solvers
-from gvibench.aggregate import aggregate, check, read_manifest
+from gvibench import solvers
 from gvibench.analysis.configurations import open_aggregate
-from gvibench.choices import read_choice, read_choices
-from gvibench.datasets import build, catalogue, sources
-from gvibench.datasets.prepared import read_prepared
+from gvibench.cli import main as cli
+from gvibench.cli.flags import spec_of
+from gvibench.datasets import build, catalogue
+from gvibench.datasets import loaders as sources
 from gvibench.datasets.read import read_idx
+from gvibench.engine.execute import execute
+from gvibench.engine.optimum import find_optimum, read_optimum, write_optimum
+from gvibench.engine.tuning import read_round, try_grid
+from gvibench.engine.tuning_grid import Grid
 from gvibench.errors import UserError
-from gvibench.estimate import runtime_minutes
-from gvibench.expansion import expand
-from gvibench.flags import spec_of
-from gvibench.loop import execute
-from gvibench.optimum import find_optimum, read_optimum, write_optimum
-from gvibench.spec import DataSpec, RunSpec, parse
-from gvibench.study import load_config
-from gvibench.traces import PACKED, read_traces, to_group, write_trace
-from gvibench.tuning import read_round, try_grid
-from gvibench.tuning_grid import Grid
-from gvibench.upkeep import estimate_cost
-from gvibench.zarrzip import Group, write_zip
+from gvibench.spec.run import DataSpec, RunSpec, parse
+from gvibench.store.choices import read_choice, read_choices
+from gvibench.store.prepared import read_prepared
+from gvibench.store.traces import PACKED, read_traces, to_group, write_trace
+from gvibench.store.zarrzip import Group, write_zip
+from gvibench.study.aggregate import aggregate, check, read_manifest
+from gvibench.study.cleanup import estimate_cost
+from gvibench.study.config import load_config
+from gvibench.study.expand import expand
+from gvibench.study.resources import runtime_minutes
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,14 @@ import pytest
 from project import Project
 from small_study import STUDY, Study
 
-from gvibench import cli
-from gvibench.checkpoints import checkpoint_path
+from gvibench.cli import main as cli
 from gvibench.datasets import prepared_path
+from gvibench.engine.checkpointing import checkpoint_path
+from gvibench.engine.execute import execute
 from gvibench.errors import UserError
-from gvibench.files import atomic_path
-from gvibench.loop import execute
-from gvibench.spec import DataSpec, RunSpec
-from gvibench.traces import read_trace, write_trace
+from gvibench.spec.run import DataSpec, RunSpec
+from gvibench.store.files import atomic_path
+from gvibench.store.traces import read_trace, write_trace
 
 SYNTHETIC = ["--dataset", "synthetic", "--data-option", "n=60", "--data-option", "d=3"]
 RUN = [*SYNTHETIC, "--solver", "vn", "--step", "0.1", "--iterations", "30"]
@@ -67,7 +67,7 @@ def test_a_damaged_trace_is_named_and_repaired(study, capsys, what):
     path.write_bytes(DAMAGE[what](path.read_bytes()))
     assert study.aggregate() == 2
     printed = capsys.readouterr().err
-    assert printed.startswith("gvibench.worker: 1 trace is bad")
+    assert printed.startswith("gvibench.stages: 1 trace is bad")
     assert str(path) in printed
     assert "gvibench repair" in printed
     assert cli.main(["repair", str(study.config)]) == 0
@@ -129,7 +129,7 @@ def test_a_damaged_checkpoint_is_no_checkpoint(tmp_path, what):
 
 def prepared_of(data: DataSpec, folder: Path):
     from gvibench.datasets import prepare
-    from gvibench.datasets.prepared import read_prepared
+    from gvibench.store.prepared import read_prepared
 
     out = folder / "data.zarr.zip"
     prepare(data, out)

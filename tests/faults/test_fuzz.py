@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from gvibench.datasets.read import read_idx, read_npz, read_svmlight
 from gvibench.errors import UserError
-from gvibench.expansion import expand
-from gvibench.spec import RunSpec, parse
-from gvibench.study import load_config, read_config
+from gvibench.spec.run import RunSpec, parse
+from gvibench.study.config import load_config, read_config
+from gvibench.study.expand import expand
 
 FUZZ = Path(__file__).parent / "fuzz.py"
 
@@ -140,7 +140,7 @@ def test_settings_that_do_not_go_together_are_refused_by_the_plan(what):
 
 
 def test_a_missing_file_is_found_by_the_plan(tmp_path, capsys):
-    from gvibench import cli
+    from gvibench.cli import main as cli
 
     path = tmp_path / "config.yaml"
     path.write_text(
@@ -151,7 +151,7 @@ def test_a_missing_file_is_found_by_the_plan(tmp_path, capsys):
 
 
 def test_one_absurd_column_number_is_no_problem_of_memory(tmp_path, capsys):
-    from gvibench import cli
+    from gvibench.cli import main as cli
 
     path, out = tmp_path / "rows.svm", tmp_path / "out.zarr.zip"
     path.write_text("1 1:1\n2 2000000000:1\n1 2:1\n2 1:1\n1 1:2\n2 2:3\n" * 100)

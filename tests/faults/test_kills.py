@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 from project import Project
 
-from gvibench.traces import read_trace
-from gvibench.zarrzip import open_zip
+from gvibench.store.traces import read_trace
+from gvibench.store.zarrzip import open_zip
 
 SHIM = Path(__file__).parent / "shim"
 STUDY = {

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 from small_study import Study
 
-from gvibench import cli, solvers
-from gvibench.datasets.prepared import read_prepared
-from gvibench.endings import STATUSES
+from gvibench import solvers
+from gvibench.cli import main as cli
+from gvibench.engine.execute import execute
+from gvibench.engine.optimum import find_optimum
 from gvibench.errors import UserError
-from gvibench.loop import execute
-from gvibench.optimum import find_optimum
-from gvibench.spec import RunSpec
-from gvibench.traces import read_trace
+from gvibench.spec.endings import STATUSES
+from gvibench.spec.run import RunSpec
+from gvibench.store.prepared import read_prepared
+from gvibench.store.traces import read_trace
 
 ROWS = 24
 

@@ -12,8 +12,8 @@ from small_study import STUDY, Study
 from gvibench.datasets import catalogue
 from gvibench.datasets.read import read_npz
 from gvibench.errors import UserError
-from gvibench.expansion import expand
-from gvibench.study import load_config
+from gvibench.study.config import load_config
+from gvibench.study.expand import expand
 from gvibench.tables.formats import escape_markdown
 
 NASTY = (
@@ -129,7 +129,7 @@ def test_a_pickle_in_an_npz_file_is_refused_unopened(tmp_path):
 
 
 def test_yaml_makes_no_objects(tmp_path):
-    from gvibench.study import read_config
+    from gvibench.study.config import read_config
 
     path = tmp_path / "config.yaml"
     path.write_text("studies: !!python/object/apply:os.system ['touch pwned']\n")
@@ -141,7 +141,7 @@ def test_titles_and_labels_are_shown_not_obeyed(tmp_path):
     title = "<script>alert(1)</script> & | $x$ \\input{x}"
     study = Study({**STUDY, "title": title, "tables": ["performance"]}, tmp_path)
     assert study.prepare() == study.run() == study.aggregate() == 0
-    from gvibench import worker
+    from gvibench import stages as worker
 
     out = study.root / "summary.md"
     words = ["--aggregate", str(study.aggregate_path), "--out", str(out)]

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from gvibench.aggregate import aggregate
 from gvibench.analysis.configurations import open_aggregate
-from gvibench.optimum import Optimum, write_optimum
-from gvibench.spec import RunSpec
-from gvibench.traces import Trace, write_trace
+from gvibench.engine.optimum import Optimum, write_optimum
+from gvibench.spec.run import RunSpec
+from gvibench.store.traces import Trace, write_trace
+from gvibench.study.aggregate import aggregate
 
 
 @dataclass
@@ -137,7 +137,7 @@ def write_aggregate(folder: Path, runs, gap="optimum", title="Made"):
 
 
 def _hash(spec):
-    from gvibench.spec import hash_values
+    from gvibench.spec.run import hash_values
 
     return hash_values(spec)
 

@@ -13,7 +13,7 @@ from figures.drawn import (
 )
 from figures.made_aggregate import Run, make_dataset
 from gvibench.errors import UserError
-from gvibench.figures import path
+from gvibench.figures import trajectory as path
 
 LINEAR = {"model": "linear"}
 SNAPSHOT = np.array([0, 1, 3])

@@ -11,8 +11,8 @@ from figures.drawn import (
     with_gid,
 )
 from figures.made_aggregate import make_dataset
+from gvibench.analysis.scaling import OURS, PAPER
 from gvibench.figures import runtime
-from gvibench.runtimes import OURS, PAPER
 from test_runtimes import timed
 
 SIZES = np.array([8, 16, 32, 64])

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from gvibench.claims import measure
+from gvibench.analysis.theory_checks import measure
 from gvibench.figures import theory
 from gvibench.figures.style import settings
 from theory_runs import problem, run_spec, study

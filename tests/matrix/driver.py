@@ -8,11 +8,12 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gvibench import figures, worker
+from gvibench import figures
+from gvibench import stages as worker
 from gvibench.errors import UserError
-from gvibench.expansion import expand
-from gvibench.study import load_config
-from gvibench.upkeep import require_own_files
+from gvibench.study.cleanup import require_own_files
+from gvibench.study.config import load_config
+from gvibench.study.expand import expand
 
 
 @dataclass

@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from gvibench.study import MODELS
+from gvibench.study.config import MODELS
 from matrix import settings
 from matrix.driver import missing_files, plan_of, rejection, run_plan
 from matrix.recompute import check_performance, check_summary

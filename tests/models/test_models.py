@@ -7,11 +7,11 @@ from numpy.testing import assert_allclose
 from scipy import special, stats
 from sklearn.metrics import accuracy_score, log_loss
 
-from gvibench import backend as backends
 from gvibench import models
+from gvibench import numerics as backends
 from gvibench.errors import UserError
-from gvibench.expectations.fused import FEW_FEATURES
-from gvibench.gaussian import CovarianceFactor
+from gvibench.numerics.expectations.compiled.oracle import FEW_FEATURES
+from gvibench.numerics.gaussian import CovarianceFactor
 from problems import (
     both_factors,
     build,

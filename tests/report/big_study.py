@@ -36,5 +36,5 @@ def write_big_study(folder):
                         spec={"iterations": 2000},
                     )
                 )
-    with patch("gvibench.aggregate.IN_PROCESS", len(runs)):  # without a cluster of its own
+    with patch("gvibench.study.aggregate.IN_PROCESS", len(runs)):  # without a cluster of its own
         return write_aggregate(folder, runs)

@@ -12,7 +12,7 @@ from gvibench.analysis.bands import band_over_iterations, bands_over_seconds
 from gvibench.analysis.configurations import configurations
 from gvibench.analysis.gaps import final, gap, settled
 from gvibench.analysis.ranking import Ranking
-from gvibench.cli import main
+from gvibench.cli.main import main
 from gvibench.figures.panels import looks_of
 from gvibench.report.page import page_code_hash, write_page
 from gvibench.report.page.comparison import compared_runs

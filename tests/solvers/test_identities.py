@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from gvibench import solvers
 from gvibench.errors import Diverged
-from gvibench.gaussian import CovarianceFactor
+from gvibench.numerics.gaussian import CovarianceFactor
 from problems import build, random_gaussian, rows
 
 DETERMINISTIC = ["vn", "sr-vn", "bw-gd", "gd", "gd-chol", "svgd-density", "ng-flow", "fb-gvi"]

@@ -5,7 +5,7 @@ import pytest
 from gvibench import figures, registry, solvers, tables
 from gvibench.errors import UserError
 from gvibench.solvers import vn
-from gvibench.study import Study
+from gvibench.study.config import Study
 
 
 class Damped(vn.Vn):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from figures.made_aggregate import Run, make_dataset, study, write_aggregate
-from gvibench.presets import PAPER_RESULTS, PAPER_ROWS, Printed
+from gvibench.spec.paper_values import PAPER_RESULTS, PAPER_ROWS, Printed
 from gvibench.tables import paper, write_tables
 from gvibench.tables.paper import IMPOSSIBLE, NOT_CONVERGED, NOT_REPRODUCED, REPRODUCED, verdict
 from gvibench.tables.runs import values_of

@@ -3,7 +3,7 @@ import io
 
 import pytest
 
-from gvibench.claims import measure
+from gvibench.analysis.theory_checks import measure
 from gvibench.tables import theory
 from gvibench.tables.formats import to_csv, to_latex, to_markdown
 from theory_runs import problem, run_spec, study

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import yaml
 
-from gvibench.expansion import expand
-from gvibench.study import load_config
-from gvibench.zarrzip import open_zip
+from gvibench.store.zarrzip import open_zip
+from gvibench.study.config import load_config
+from gvibench.study.expand import expand
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,7 +10,7 @@ import xarray as xr
 import yaml
 from project import ROOT, Project
 
-from gvibench.endings import UNUSABLE
+from gvibench.spec.endings import UNUSABLE
 
 EXAMPLE = ROOT / "examples/my_solver"
 

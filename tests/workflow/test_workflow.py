@@ -11,11 +11,11 @@ import xarray as xr
 import yaml
 from project import ROOT, STUDY, Project
 
-from gvibench.backend.cuda_backend import why_unavailable
-from gvibench.cli import main
-from gvibench.optimum import read_optimum
+from gvibench.cli.main import main
+from gvibench.engine.optimum import read_optimum
+from gvibench.numerics.cuda_backend import why_unavailable
 from gvibench.report.gallery import MARK
-from gvibench.zarrzip import open_zip
+from gvibench.store.zarrzip import open_zip
 
 SMALL = {**STUDY, "seeds": 1, "datasets": {"first": STUDY["datasets"]["first"]}}
 

@@ -1,6 +1,6 @@
 """The check that `gvibench check solver my-solver` runs."""
 
-from gvibench.conformance import examine
+from gvibench.check.solver import examine
 
 
 def test_the_solver_conforms():

@@ -15,11 +15,11 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from gvibench.endings import UNUSABLE
 from gvibench.errors import UserError
-from gvibench.spec import ProblemSpec
-from gvibench.xarray_backend import GvibenchBackend
-from gvibench.zarrzip import open_zip
+from gvibench.spec.endings import UNUSABLE
+from gvibench.spec.run import ProblemSpec
+from gvibench.store.xarray_backend import GvibenchBackend
+from gvibench.store.zarrzip import open_zip
 
 __all__ = [
     "EXACT",
@@ -38,7 +38,7 @@ __all__ = [
 Floats = NDArray[np.float64]
 Runs = NDArray[np.intp]
 
-# Spelled out: importing `gvibench.aggregate` would tie every figure to the code of the runs.
+# Spelled out: importing `gvibench.study.aggregate` would tie every figure to the code of the runs.
 KIND = "gvibench aggregate"
 EXACT = "objective_exact"
 APPROXIMATION = ("expectation", "pieces", "piece_degree", "nodes")

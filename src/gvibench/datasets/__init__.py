@@ -1,13 +1,13 @@
 """Data sets: a catalogue, raw files, and prepared files that hold exactly what a run sees.
 
 Only `prepare` and what it calls need scikit-learn and the raw data; a run reads the prepared
-file through `gvibench.datasets.prepared`.
+file through `gvibench.store.prepared`.
 """
 
 from pathlib import Path
 
 from gvibench.datasets.catalogue import complete, modules_of
-from gvibench.spec import DataSpec
+from gvibench.spec.run import DataSpec
 
 __all__ = ["prepare", "prepared_path"]
 
@@ -25,9 +25,9 @@ def prepare(spec: DataSpec, out: str | Path) -> None:
 def prepared_path(spec: DataSpec) -> Path:
     """Return the prepared file of `spec` in the user's cache, making it if it is not there."""
     from gvibench.datasets.fetch import sha256_of
-    from gvibench.files import cache_dir
-    from gvibench.provenance import code_hash
-    from gvibench.spec import canonical_json, hash_text
+    from gvibench.spec.code import code_hash
+    from gvibench.spec.run import canonical_json, hash_text
+    from gvibench.store.files import cache_dir
 
     spec = complete(spec)
     own_files = [Path(path).expanduser() for path in (spec.path, spec.test_path) if path]

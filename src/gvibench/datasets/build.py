@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gvibench.datasets.catalogue import find
-from gvibench.datasets.prepared import KIND
-from gvibench.datasets.sources import Source
+from gvibench.datasets.loaders import Source
 from gvibench.datasets.split import split_rows
 from gvibench.errors import UserError
-from gvibench.spec import DataSpec, canonical_json
-from gvibench.zarrzip import Group, write_zip
+from gvibench.spec.run import DataSpec, canonical_json
+from gvibench.store.prepared import KIND
+from gvibench.store.zarrzip import Group, write_zip
 
 __all__ = ["build"]
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from gvibench.errors import UserError
-from gvibench.spec import DataSpec, Option, parse, suggest
+from gvibench.spec.run import DataSpec, Option, parse, suggest
 
 __all__ = [
     "BUILT_IN",
@@ -348,7 +348,7 @@ MNIST_LIBSVM = (
 )
 """The same images in LIBSVM's format, for the option ``source: libsvm``."""
 
-_SOURCES = "gvibench.datasets.sources"
+_SOURCES = "gvibench.datasets.loaders"
 
 _ENTRIES = (
     Entry(

@@ -17,7 +17,7 @@ import numpy as np
 from gvibench.datasets.catalogue import File
 from gvibench.datasets.read import UNPACKING_ERRORS, open_raw, read_svmlight
 from gvibench.errors import UserError
-from gvibench.files import atomic_path, cache_dir
+from gvibench.store.files import atomic_path, cache_dir
 
 __all__ = ["raw_file", "sha256_of"]
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gvibench.errors import UserError
-from gvibench.spec import DataSpec
+from gvibench.spec.run import DataSpec
 
 __all__ = ["split_rows"]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gvibench.failures import RETRIED, one_sentence, print_failure
-from gvibench.files import atomic_path
 from gvibench.registry import Registry
+from gvibench.store.files import atomic_path
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,7 +24,7 @@ MODULES = {
     "test-time": "gvibench.figures.test_time",
     "sensitivity": "gvibench.figures.sensitivity",
     "profile": "gvibench.figures.profile",
-    "path": "gvibench.figures.path",
+    "path": "gvibench.figures.trajectory",
     "runtime": "gvibench.figures.runtime",
     "bias": "gvibench.figures.bias",
     "temperature": "gvibench.figures.temperature",
@@ -63,7 +63,7 @@ def draw(job: dict[str, Any], aggregate: Path, out: Path) -> None:
     matplotlib.use("agg")
 
     from gvibench.analysis.configurations import open_aggregate
-    from gvibench.figures.behind import describe
+    from gvibench.figures.provenance import describe
     from gvibench.figures.style import message_figure, settings
 
     with open_aggregate(aggregate) as dataset, matplotlib.rc_context(settings(job["style"])):

@@ -17,8 +17,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from gvibench.analysis.bands import CENTERS, Band
 from gvibench.analysis.configurations import Configuration, unique
-from gvibench.endings import UNUSABLE
 from gvibench.figures.style import WIDTHS, Look, looks, redashed
+from gvibench.spec.endings import UNUSABLE
 
 __all__ = [
     "FLOOR",

@@ -12,9 +12,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from gvibench.analysis.configurations import Configuration, configurations, unique
+from gvibench.analysis.scaling import OURS, PAPER, Runtime, Work, exponent, measure
 from gvibench.figures.panels import Panels, handle, looks_of
 from gvibench.figures.style import DOTTED, Look
-from gvibench.runtimes import OURS, PAPER, Runtime, Work, exponent, measure
 
 __all__ = ["COUNTS", "plot"]
 

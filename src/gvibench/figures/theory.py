@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from gvibench.analysis.configurations import Configuration, solver_title, unique
-from gvibench.claims import CLAIMS, Measurement, measure
+from gvibench.analysis.theory_checks import CLAIMS, Measurement, measure
 from gvibench.figures.panels import FLOOR, Panels, looks_of, positive_log
 from gvibench.figures.style import DASHED
 

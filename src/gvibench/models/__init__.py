@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from gvibench import expectations
-from gvibench.backend import Backend
 from gvibench.errors import UserError
 from gvibench.models.base import METRICS, Model, Oracle, Rows, Sampling
-from gvibench.spec import ProblemSpec, RunSpec
+from gvibench.numerics import Backend, expectations
+from gvibench.spec.run import ProblemSpec, RunSpec
 
 __all__ = [
     "METRICS",

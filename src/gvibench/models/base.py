@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from gvibench.backend import Array, Backend
-from gvibench.gaussian import Factor, times
-from gvibench.spec import RunSpec
+from gvibench.numerics import Array, Backend
+from gvibench.numerics.gaussian import Factor, times
+from gvibench.spec.run import RunSpec
 
 if TYPE_CHECKING:
-    from gvibench.expectations.fused import FusedOracle
+    from gvibench.numerics.expectations.compiled.oracle import FusedOracle
 
 __all__ = [
     "METRICS",

@@ -6,9 +6,9 @@ test NLL have it.
 
 import math
 
-from gvibench.backend import Array, Backend
 from gvibench.models.base import Model, Rows
-from gvibench.spec import RunSpec
+from gvibench.numerics import Array, Backend
+from gvibench.spec.run import RunSpec
 
 __all__ = ["LinearModel", "SquaredLoss"]
 

@@ -2,14 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from gvibench import expectations
-from gvibench.backend import Array, Backend
-from gvibench.expectations.base import Expectation
 from gvibench.models.base import Model, Rows
-from gvibench.spec import RunSpec
+from gvibench.numerics import Array, Backend, expectations
+from gvibench.numerics.expectations.base import Expectation
+from gvibench.spec.run import RunSpec
 
 if TYPE_CHECKING:
-    from gvibench.expectations.fused import FusedOracle
+    from gvibench.numerics.expectations.compiled.oracle import FusedOracle
 
 __all__ = ["LogisticLoss", "LogisticModel"]
 

@@ -2,8 +2,8 @@
 
 from typing import ClassVar
 
-from gvibench.backend import Array
 from gvibench.models.logistic import LogisticModel
+from gvibench.numerics import Array
 
 __all__ = ["NonConvexModel"]
 

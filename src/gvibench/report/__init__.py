@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from gvibench.files import atomic_path
+from gvibench.store.files import atomic_path
 
 __all__ = ["errors_beside", "write_summary"]
 

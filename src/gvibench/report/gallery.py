@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gvibench.analysis.configurations import open_aggregate
 from gvibench.errors import UserError
-from gvibench.study import Config
+from gvibench.study.config import Config
 from gvibench.tables.formats import escape_markdown
 
 __all__ = ["MARK", "write_gallery"]

@@ -12,7 +12,7 @@ import xarray as xr
 from gvibench.analysis.configurations import Configuration, configurations, unique
 from gvibench.analysis.gaps import gap
 from gvibench.analysis.ranking import RULE, TIE, TIE_LEVEL
-from gvibench.endings import MEANINGS, STATUSES
+from gvibench.spec.endings import MEANINGS, STATUSES
 from gvibench.tables.formats import Block, escape_markdown, markdown_block, number
 from gvibench.tables.performance import NO_STEP, NONE, compact, values_of
 

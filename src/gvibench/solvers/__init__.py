@@ -2,7 +2,7 @@
 
 from gvibench.registry import Registry
 from gvibench.solvers.base import Solver, State
-from gvibench.spec import Option, parse
+from gvibench.spec.run import Option, parse
 
 __all__ = ["MODULES", "Solver", "State", "configure", "module_of", "names", "solver_class"]
 

@@ -5,10 +5,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from gvibench.backend import Array, Backend
-from gvibench.gaussian import CovarianceFactor, Factor
 from gvibench.models.base import Curvature, Model, Oracle
-from gvibench.spec import Frozen
+from gvibench.numerics import Array, Backend
+from gvibench.numerics.gaussian import CovarianceFactor, Factor
+from gvibench.spec.run import Frozen
 
 __all__ = ["Solver", "State", "stack", "unstack"]
 

@@ -2,8 +2,8 @@
 
 from typing import ClassVar
 
-from gvibench.gaussian import CovarianceFactor
 from gvibench.models.base import Model
+from gvibench.numerics.gaussian import CovarianceFactor
 from gvibench.solvers.base import Solver, State
 
 __all__ = ["FbGvi"]

@@ -2,9 +2,9 @@
 
 from typing import ClassVar
 
-from gvibench.backend import Array
-from gvibench.gaussian import CovarianceFactor
 from gvibench.models.base import Model
+from gvibench.numerics import Array
+from gvibench.numerics.gaussian import CovarianceFactor
 from gvibench.solvers.base import Solver, State
 
 __all__ = ["Gd"]

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from gvibench.backend import Array
 from gvibench.errors import Diverged
-from gvibench.gaussian import CovarianceFactor
 from gvibench.models.base import Model, Oracle
+from gvibench.numerics import Array
+from gvibench.numerics.gaussian import CovarianceFactor
 from gvibench.solvers.base import Solver, State
 
 __all__ = ["NgFlow"]

@@ -2,8 +2,8 @@
 
 from typing import ClassVar, Literal
 
-from gvibench.gaussian import CovarianceFactor, times
 from gvibench.models.base import Model
+from gvibench.numerics.gaussian import CovarianceFactor, times
 from gvibench.solvers.base import Solver, State
 
 __all__ = ["SvgdDensity"]

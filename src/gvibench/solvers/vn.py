@@ -2,9 +2,9 @@
 
 from typing import ClassVar
 
-from gvibench.backend import Array
-from gvibench.gaussian import PrecisionFactor
 from gvibench.models.base import Model
+from gvibench.numerics import Array
+from gvibench.numerics.gaussian import PrecisionFactor
 from gvibench.solvers.base import Solver, State
 
 __all__ = ["Vn"]

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from gvibench.failures import RETRIED, print_failure
-from gvibench.files import atomic_path
 from gvibench.registry import Registry
+from gvibench.store.files import atomic_path
 
 __all__ = ["MODULES", "module_of", "names", "write_tables"]
 

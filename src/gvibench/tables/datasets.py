@@ -13,7 +13,7 @@ from gvibench.analysis.configurations import (
     unique,
 )
 from gvibench.datasets.catalogue import find
-from gvibench.spec import DataSpec, ProblemSpec, parse
+from gvibench.spec.run import DataSpec, ProblemSpec, parse
 from gvibench.tables.formats import Block, Table, number
 
 __all__ = ["build"]

@@ -18,9 +18,9 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from gvibench.endings import UNUSABLE
 from gvibench.errors import UserError
-from gvibench.presets import PAPER_RESULTS, PAPER_ROWS, PAPER_STEPS, Printed
+from gvibench.spec.endings import UNUSABLE
+from gvibench.spec.paper_values import PAPER_RESULTS, PAPER_ROWS, PAPER_STEPS, Printed
 from gvibench.tables.formats import Block, Table, number
 from gvibench.tables.runs import values_of
 

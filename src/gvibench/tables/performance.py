@@ -10,7 +10,7 @@ import xarray as xr
 from gvibench.analysis.configurations import Configuration, configurations
 from gvibench.analysis.gaps import Effort, final, first_reached, gap, measured, settled
 from gvibench.analysis.ranking import RULE, TIE, TIE_LEVEL, Ranking
-from gvibench.endings import STATUSES, UNUSABLE
+from gvibench.spec.endings import STATUSES, UNUSABLE
 from gvibench.tables.formats import Block, Table, number, spread
 
 __all__ = ["LEVELS", "NEVER", "NONE", "NO_STEP", "UNDEFINED", "build", "compact", "values_of"]

@@ -6,7 +6,7 @@ import pandas as pd
 import xarray as xr
 
 from gvibench.analysis.configurations import unique
-from gvibench.runtimes import OURS, PAPER, Runtime, Work, exponent, measure
+from gvibench.analysis.scaling import OURS, PAPER, Runtime, Work, exponent, measure
 from gvibench.tables.formats import Block, Table, number, spread
 
 __all__ = ["build"]

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from gvibench.claims import Claim, Inequality, Measurement, Verdict, measure
+from gvibench.analysis.theory_checks import Claim, Inequality, Measurement, Verdict, measure
 from gvibench.tables.formats import Block, Table, number
 
 __all__ = ["build"]

@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from gvibench.endings import UNUSABLE
+from gvibench.spec.endings import UNUSABLE
 from gvibench.tables.formats import Block, Table, number
 from gvibench.tables.performance import LEVELS, REACHED, values_of
 

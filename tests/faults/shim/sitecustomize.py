@@ -19,9 +19,9 @@ STAGE_OF = {"step": "run", "write": "run", "rename": "run"}
 def _arm(order: dict) -> None:
     phase = order["phase"]
     words = sys.orig_argv
-    if "gvibench.worker" not in words:
+    if "gvibench.stages" not in words:
         return
-    stage = words[words.index("gvibench.worker") + 1]
+    stage = words[words.index("gvibench.stages") + 1]
     if stage != STAGE_OF.get(phase, phase):
         return
     # Another moment for every job, the same whenever the test runs.

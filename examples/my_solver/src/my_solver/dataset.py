@@ -6,9 +6,9 @@ Planning a study imports this module, so anything slow to import belongs into th
 import numpy as np
 
 from gvibench.datasets.catalogue import Entry, Setting
+from gvibench.datasets.loaders import Source
 from gvibench.datasets.read import Table
-from gvibench.datasets.sources import Source
-from gvibench.spec import DataSpec
+from gvibench.spec.run import DataSpec
 
 __all__ = ["MOONS", "load"]
 

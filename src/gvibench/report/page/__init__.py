@@ -14,8 +14,8 @@ COMPARED = ("datasets", "performance")
 
 def page_code_hash(tables: Iterable[str]) -> str:
     """Return the hash of all that shapes a page with these tables, script and style included."""
-    from gvibench.provenance import code_hash, files_hash
-    from gvibench.spec import hash_text
+    from gvibench.spec.code import code_hash, files_hash
+    from gvibench.spec.run import hash_text
     from gvibench.tables import module_of
 
     modules = [__name__, *(module_of(name) for name in tables)]
@@ -57,11 +57,11 @@ def write_comparison(first: Path, second: Path, out: Path) -> None:
     Lines are named after their study, A or B, and runs that both have are compared one by one.
     """
     from gvibench.analysis.configurations import open_aggregate
-    from gvibench.finished import opened_study
     from gvibench.report.page.comparison import compared_runs
     from gvibench.report.page.document import write_document
     from gvibench.report.page.payload import Study, payload
     from gvibench.report.page.sections import figures_of
+    from gvibench.store.aggregates import opened_study
 
     with (
         opened_study(first) as path_of_one,

@@ -10,8 +10,8 @@ from typing import Any
 
 from plotly.offline import get_plotlyjs
 
-from gvibench.files import atomic_path
 from gvibench.report.page import ASSETS
+from gvibench.store.files import atomic_path
 
 __all__ = ["document", "write_document"]
 

@@ -11,7 +11,6 @@ from gvibench.analysis.bands import seeds_over, seeds_over_iterations
 from gvibench.analysis.configurations import Configuration, configurations, unique
 from gvibench.analysis.gaps import ROUNDING, final, gap, reference, settled
 from gvibench.analysis.ranking import Ranking
-from gvibench.endings import UNUSABLE
 from gvibench.figures.curves import TEST_FLOOR
 from gvibench.figures.panels import FLOOR, looks_of
 from gvibench.figures.profile import LEVEL
@@ -26,6 +25,7 @@ from gvibench.report.page.curves import (
     thin,
 )
 from gvibench.report.page.sections import Section, overview, provenance, tables_of
+from gvibench.spec.endings import UNUSABLE
 from gvibench.tables.performance import LEVELS
 
 __all__ = ["AXES", "METRICS", "Study", "payload"]

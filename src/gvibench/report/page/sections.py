@@ -16,7 +16,6 @@ from gvibench import tables
 from gvibench.analysis.configurations import configurations, unique
 from gvibench.analysis.gaps import final
 from gvibench.analysis.ranking import RULE
-from gvibench.endings import STATUSES
 from gvibench.failures import RETRIED
 from gvibench.report.summary import (
     CAPTIONS,
@@ -26,6 +25,7 @@ from gvibench.report.summary import (
     missing_optima,
     reference_words,
 )
+from gvibench.spec.endings import STATUSES
 from gvibench.tables.formats import Block, error_table, number, to_csv
 from gvibench.tables.performance import compact, values_of
 

@@ -1,0 +1,1 @@
+"""Check devices and solvers."""

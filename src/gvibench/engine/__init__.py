@@ -1,0 +1,1 @@
+"""Carry out runs, find optima and tune steps."""

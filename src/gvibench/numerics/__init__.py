@@ -1,0 +1,27 @@
+"""The small layer between the mathematics and the device.
+
+Models and solvers are written against `Backend`: an array namespace `xp` plus the BLAS- and
+LAPACK-level operations that an array namespace lacks or does wastefully. Matrices are row-major,
+triangular factors are lower with zeros above the diagonal.
+"""
+
+from gvibench.numerics.base import Array, Backend
+
+__all__ = ["Array", "Backend", "select"]
+
+
+def select(device: str = "auto", dtype: str = "float64") -> Backend:
+    """Return the backend for `device` (`auto`, `cpu`, `cuda`) computing in `dtype`.
+
+    `auto` takes a CUDA device if CuPy is installed and finds one, and the CPU otherwise.
+    """
+    if device != "cpu":
+        from gvibench.numerics import cuda_backend
+
+        if device == "cuda":
+            cuda_backend.require_device()
+        if cuda_backend.why_unavailable() is None:
+            return cuda_backend.CudaBackend(dtype)
+    from gvibench.numerics.numpy_backend import NumpyBackend
+
+    return NumpyBackend(dtype)

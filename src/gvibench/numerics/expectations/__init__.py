@@ -1,0 +1,52 @@
+"""Gaussian expectations of the logistic loss and of its first two derivatives.
+
+For X ~ N(mu, s2) and phi(x) = log(1 + exp x): F0 = E phi(X), F1 = E phi'(X), F2 = E phi''(X).
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+from gvibench.errors import UserError
+
+if TYPE_CHECKING:
+    from gvibench.numerics.expectations.base import Expectation
+
+__all__ = ["MODULES", "build"]
+
+# As text, so that a run depends only on the code of its own expectation. What follows the class's
+# own module is loaded at run time and counts as its code.
+MODULES = {
+    "piecewise": (
+        "gvibench.numerics.expectations.piecewise",
+        "gvibench.numerics.expectations.compiled.piecewise",
+    ),
+    "exact": (
+        "gvibench.numerics.expectations.exact",
+        "gvibench.numerics.expectations.compiled.exact",
+    ),
+    "gauss-hermite": (
+        "gvibench.numerics.expectations.gauss_hermite",
+        "gvibench.numerics.expectations.compiled.gauss_hermite",
+    ),
+}
+
+
+def build(
+    name: str, *, pieces: int = 20, degree: str = "quadratic", nodes: int = 20
+) -> "Expectation":
+    """Return the deterministic expectation called `name` in the run specification.
+
+    Parameters
+    ----------
+    name
+        "piecewise", "exact" or "gauss-hermite".
+    pieces, degree
+        Of the bound of "piecewise".
+    nodes
+        Of "gauss-hermite".
+    """
+    if name not in MODULES:
+        raise UserError(f"no expectation '{name}': use {', '.join(MODULES)}")
+    module = importlib.import_module(MODULES[name][0])
+    expectation: Expectation = module.build(pieces=pieces, degree=degree, nodes=nodes)
+    return expectation

@@ -1,0 +1,192 @@
+"""Everything a step needs of the rows, in one pass and one call, for few features.
+
+With few features a step is short, and most of it would be Python on its way from one small
+operation to the next. Here a block of rows is taken through all of them while it is in the L1
+cache: predictors, expectations, and the sums of value, gradient and curvature.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+from gvibench.numerics.expectations.compiled.elementary import BLOCK, jit, stack_array
+from gvibench.numerics.expectations.compiled.oracle import FEW_FEATURES
+from gvibench.numerics.expectations.compiled.simd import (
+    LANES,
+    add_product,
+    add_scaled,
+    copy,
+    lanes,
+    sum_of_lanes,
+)
+
+__all__ = ["fuse"]
+
+_WIDTH = -(-FEW_FEATURES // LANES) * LANES  # rows are padded with zeros
+
+# Arrays of their own, so that LLVM knows that they do not overlap.
+_features = stack_array(_WIDTH)
+_square = stack_array(_WIDTH * _WIDTH)
+_rows = stack_array(BLOCK * _WIDTH)
+_points = stack_array(BLOCK)
+
+
+def fuse(evaluate: Callable[..., None]) -> Callable[..., None]:
+    """Return the oracle of a logistic model whose expectation is `evaluate`.
+
+    Its arguments: table and rows of the expectation; n, d, x (n x d) and y; beta of the prior; the
+    mean; the lower triangular matrix that is the root C of the covariance or, if `transposed`, its
+    transpose; whether the curvature is to be `whitened`; and where the results go, d x d numbers of
+    the curvature, d of the gradient and the value.
+    """
+    expect = numba.njit(error_model="numpy", forceinline=True)(evaluate)
+
+    def fused_oracle(
+        table: Any,
+        table_rows: int,
+        n: int,
+        d: int,
+        x: Any,
+        y: Any,
+        beta: float,
+        mean: Any,
+        triangle: Any,
+        transposed: int,
+        whitened: int,
+        results: Any,
+    ) -> None:
+        root, gram, gradient, centre = _square(), _square(), _features(), _features()
+        rows, white = _rows(), _rows()
+        mu, s2, f0, f1, f2 = _points(), _points(), _points(), _points(), _points()
+        chunks = (d + LANES - 1) // LANES
+        width = chunks * LANES
+        for i in range(_WIDTH * width):
+            root[i] = 0.0
+            gram[i] = 0.0
+        for i in range(d):
+            for j in range(i + 1):
+                root[j * width + i if transposed else i * width + j] = triangle[i * d + j]
+        for k in range(width):
+            centre[k] = mean[k] if k < d else 0.0
+            gradient[k] = beta * centre[k]
+        for j in range(BLOCK * width):
+            rows[j] = 0.0
+            white[j] = 0.0
+        value = 0.0
+        # The prior is as good as d more rows, those of the identity, each of curvature beta.
+        if whitened:
+            for i in range(d):
+                f2[i] = beta
+            _add_gram(gram, root, f2, d, d, chunks)
+        else:
+            for i in range(d):
+                gram[i * width + i] = beta
+        for start in range(0, n, BLOCK):
+            size = min(BLOCK, n - start)
+            for j in range(size):
+                for k in range(d):
+                    rows[j * width + k] = x[(start + j) * d + k]
+            _predict(rows, centre, root, transposed, size, d, chunks, white, mu, s2)
+            for j in range(size):
+                mu[j] *= -y[start + j]
+            expect(table, table_rows, size, mu, s2, f0, f1, f2)
+            of_block = 0.0
+            for j in range(size):
+                of_block += f0[j]
+                f1[j] *= -y[start + j]
+            value += of_block
+            _add_gradient(gradient, rows, f1, size, chunks)
+            if whitened:
+                _add_gram(gram, white, f2, size, d, chunks)
+            else:
+                _add_gram(gram, rows, f2, size, d, chunks)
+        for i in range(d):
+            for j in range(i + 1):
+                results[i * d + j] = gram[i * width + j]
+                results[j * d + i] = gram[i * width + j]
+            results[d * d + i] = gradient[i]
+        results[d * d + d] = value
+
+    return fused_oracle
+
+
+@jit
+def _predict(
+    rows: Any,
+    mean: Any,
+    root: Any,
+    transposed: int,
+    size: int,
+    d: int,
+    chunks: int,
+    white: Any,
+    mu: Any,
+    s2: Any,
+) -> None:
+    """Write rows times root, and mean and variance of the rows' predictors."""
+    t0, t1, t2, t3, dots, squares = lanes(), lanes(), lanes(), lanes(), lanes(), lanes()
+    width = chunks * LANES
+    for j in range(0, size, 4):
+        row = j * width
+        for column in range(0, width, LANES):
+            for k in range(LANES):
+                t0[k] = 0.0
+                t1[k] = 0.0
+                t2[k] = 0.0
+                t3[k] = 0.0
+            # The root is upper triangular if transposed, and lower triangular otherwise.
+            first = 0 if transposed else column
+            last = min(d, column + LANES) if transposed else d
+            for i in range(first, last):
+                add_scaled(t0, 0, rows[row + i], root, i * width + column)
+                add_scaled(t1, 0, rows[row + width + i], root, i * width + column)
+                add_scaled(t2, 0, rows[row + 2 * width + i], root, i * width + column)
+                add_scaled(t3, 0, rows[row + 3 * width + i], root, i * width + column)
+            copy(white, row + column, t0, 0)
+            copy(white, row + width + column, t1, 0)
+            copy(white, row + 2 * width + column, t2, 0)
+            copy(white, row + 3 * width + column, t3, 0)
+    for j in range(size):
+        row = j * width
+        for k in range(LANES):
+            dots[k] = 0.0
+            squares[k] = 0.0
+        for column in range(0, width, LANES):
+            add_product(squares, white, row + column, white, row + column)
+            add_product(dots, rows, row + column, mean, column)
+        mu[j] = sum_of_lanes(dots)
+        s2[j] = sum_of_lanes(squares)
+
+
+@jit
+def _add_gradient(gradient: Any, rows: Any, weights: Any, size: int, chunks: int) -> None:
+    width = chunks * LANES
+    for j in range(size):
+        for column in range(0, width, LANES):
+            add_scaled(gradient, column, weights[j], rows, j * width + column)
+
+
+@jit
+def _add_gram(gram: Any, rows: Any, weights: Any, size: int, d: int, chunks: int) -> None:
+    """Add weighted outer products of rows in the lower triangle, and some beyond it."""
+    total = lanes()
+    width = chunks * LANES
+    # Four rows at a time, so that a sum is fetched and put back once for the four. What follows
+    # the last row is finite, or the sum is lost already, and its weight is zero.
+    for j in range(size, -(-size // 4) * 4):
+        weights[j] = 0.0
+    for j in range(0, size, 4):
+        row = j * width
+        for i in range(d):
+            w0 = weights[j] * rows[row + i]
+            w1 = weights[j + 1] * rows[row + width + i]
+            w2 = weights[j + 2] * rows[row + 2 * width + i]
+            w3 = weights[j + 3] * rows[row + 3 * width + i]
+            for column in range(0, i + 1, LANES):
+                copy(total, 0, gram, i * width + column)
+                add_scaled(total, 0, w0, rows, row + column)
+                add_scaled(total, 0, w1, rows, row + width + column)
+                add_scaled(total, 0, w2, rows, row + 2 * width + column)
+                add_scaled(total, 0, w3, rows, row + 3 * width + column)
+                copy(gram, i * width + column, total, 0)

@@ -1,0 +1,19 @@
+"""Rows times the square roots of their weights, which make a weighted Gram matrix a plain one."""
+
+from typing import Any
+
+from gvibench.numerics.expectations.compiled.elementary import sqrt
+from gvibench.numerics.expectations.compiled.simd import LANES, scale
+
+__all__ = ["weigh"]
+
+
+def weigh(n: int, d: int, rows: Any, weights: Any, out: Any) -> None:
+    """Write sqrt(|weights_i|) rows_i, for n rows of d numbers, into `out`, which may be `rows`."""
+    whole = d - d % LANES
+    for i in range(n):
+        root = sqrt(abs(weights[i]))
+        for j in range(i * d, i * d + whole, LANES):
+            scale(out, j, root, rows, j)
+        for j in range(i * d + whole, (i + 1) * d):
+            out[j] = root * rows[j]

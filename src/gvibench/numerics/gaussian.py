@@ -1,0 +1,169 @@
+"""The two ways a solver holds its covariance: a factor of V, or a factor of the precision V^{-1}.
+
+Both answer the same questions, so that models and recording need not know which one it is.
+`C` below is any root, C C' = V; every quantity computed from it is independent of the choice.
+
+A factor can stand for a stack of covariances, those of runs that take their steps together: its
+matrices, and the vectors and numbers that go with them, then have the runs along their first axis.
+What only the blocked pass over rows and rare records ask (`inner`, `last_variance`,
+`covariance_lower`, and `whiten` of rows) is asked of one covariance at a time.
+"""
+
+import functools
+from typing import Any, ClassVar, Protocol
+
+from gvibench.numerics import Array, Backend
+
+__all__ = ["CovarianceFactor", "Factor", "PrecisionFactor", "diagonal", "times"]
+
+
+class Factor(Protocol):
+    """A covariance V, held as a lower triangular factor."""
+
+    backend: Backend
+    lower: Array
+    transposed: ClassVar[bool]
+    """Whether the root C is the transpose of `triangle`, or that itself."""
+
+    def __init__(self, backend: Backend, lower: Array) -> None: ...
+
+    @property
+    def triangle(self) -> Array:
+        """The lower triangular matrix behind the root."""
+
+    def whiten(self, rows: Array, out: Array | None = None) -> Array:
+        """Return `rows @ C`, whose squared row norms are the variances `x' V x`."""
+
+    def covariance_times(self, vector: Array) -> Array:
+        """Return `V @ vector`."""
+
+    def norm_of(self, vector: Array) -> Array:
+        """Return `vector' V vector`."""
+
+    def congruence(self, matrix: Array) -> Array:
+        """Return `C' @ matrix @ C` for a symmetric matrix."""
+
+    def inner(self) -> Array:
+        """Return `C' @ C`."""
+
+    def variances_total(self) -> Array:
+        """Return `tr V`."""
+
+    def log_det(self) -> Array:
+        """Return `log det V`."""
+
+    def last_variance(self) -> Array:
+        """Return the variance of the last coordinate given that no other is coupled to it."""
+
+    def covariance_lower(self) -> Array:
+        """Return the lower triangular root of V with positive diagonal."""
+
+    def part(self, index: int) -> "Factor":
+        """Return one factor of a stack."""
+
+
+class CovarianceFactor:
+    """V = L L'."""
+
+    transposed: ClassVar[bool] = False
+
+    def __init__(self, backend: Backend, lower: Array) -> None:
+        self.backend = backend
+        self.lower = self.triangle = lower
+
+    def whiten(self, rows: Array, out: Array | None = None) -> Array:
+        return self.backend.times_lower(rows, self.lower, out)
+
+    def covariance_times(self, vector: Array) -> Array:
+        return times(self.lower, times(self.lower.mT, vector))
+
+    def norm_of(self, vector: Array) -> Array:
+        return self.backend.row_norms(times(self.lower.mT, vector))
+
+    def congruence(self, matrix: Array) -> Array:
+        half = self.backend.times_lower(matrix, self.lower)
+        return self.backend.times_lower(self.backend.xp.ascontiguousarray(half.mT), self.lower)
+
+    def inner(self) -> Array:
+        return self.lower.T @ self.lower
+
+    def variances_total(self) -> Array:
+        return self.backend.xp.sum(self.lower * self.lower, axis=(-2, -1))
+
+    def log_det(self) -> Array:
+        xp = self.backend.xp
+        # |.|: a square-root step may flip the sign of a column, which leaves V as it is.
+        return 2.0 * xp.sum(xp.log(xp.abs(diagonal(xp, self.lower))), axis=-1)
+
+    def last_variance(self) -> Array:
+        return self.lower[-1, -1] ** 2
+
+    def covariance_lower(self) -> Array:
+        xp = self.backend.xp
+        return self.lower * xp.where(xp.diagonal(self.lower) < 0, -1.0, 1.0)
+
+    def part(self, index: int) -> "CovarianceFactor":
+        return CovarianceFactor(self.backend, self.lower[index])
+
+
+class PrecisionFactor:
+    """V = (L L')^{-1}; its root is C = L^{-T}.
+
+    The root is formed once, by inverting the triangular L, because products with it run several
+    times faster than triangular solves with as many right-hand sides as there are rows.
+    """
+
+    transposed: ClassVar[bool] = True
+
+    def __init__(self, backend: Backend, lower: Array) -> None:
+        self.backend = backend
+        self.lower = lower
+
+    @functools.cached_property
+    def triangle(self) -> Array:
+        """L^{-1}, lower triangular: the transpose of the root."""
+        return self.backend.invert_lower(self.lower)
+
+    def whiten(self, rows: Array, out: Array | None = None) -> Array:
+        return self.backend.times_lower_t(rows, self.triangle, out)
+
+    def covariance_times(self, vector: Array) -> Array:
+        return times(self.triangle.mT, times(self.triangle, vector))
+
+    def norm_of(self, vector: Array) -> Array:
+        return self.backend.row_norms(times(self.triangle, vector))
+
+    def congruence(self, matrix: Array) -> Array:
+        half = self.whiten(matrix)
+        return self.whiten(self.backend.xp.ascontiguousarray(half.mT))
+
+    def inner(self) -> Array:
+        return self.triangle @ self.triangle.T
+
+    def variances_total(self) -> Array:
+        return self.backend.xp.sum(self.triangle * self.triangle, axis=(-2, -1))
+
+    def log_det(self) -> Array:
+        xp = self.backend.xp
+        return -2.0 * xp.sum(xp.log(xp.abs(diagonal(xp, self.lower))), axis=-1)
+
+    def last_variance(self) -> Array:
+        return self.lower[-1, -1] ** -2.0
+
+    def covariance_lower(self) -> Array:
+        return self.backend.triangularise(self.backend.xp.ascontiguousarray(self.triangle.T))
+
+    def part(self, index: int) -> "PrecisionFactor":
+        factor = PrecisionFactor(self.backend, self.lower[index])
+        factor.triangle = self.triangle[index]
+        return factor
+
+
+def diagonal(xp: Any, matrix: Array) -> Array:
+    """Return the diagonal of a matrix, or of each in a stack."""
+    return xp.diagonal(matrix, axis1=-2, axis2=-1)
+
+
+def times(matrix: Array, vector: Array) -> Array:
+    """Return `matrix @ vector`, or the product of each pair in two stacks."""
+    return matrix @ vector if vector.ndim == 1 else (matrix @ vector[..., None])[..., 0]

@@ -1,0 +1,1 @@
+"""Read and write every file of a study."""

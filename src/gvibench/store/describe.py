@@ -1,0 +1,56 @@
+"""Traces in words, for people at a terminal."""
+
+from gvibench.store.traces import SCALARS, Trace
+
+__all__ = ["counted", "describe", "settings_line", "summarise"]
+
+
+def summarise(trace: Trace) -> str:
+    """Return one line: how the run ended and where it got."""
+    spec, last = trace.spec, {name: values[-1] for name, values in trace.scalars.items()}
+    return (
+        f"{spec['solver']} on {spec['data']['dataset']}: {trace.attrs['status']} "
+        f"({trace.attrs['reason']}), objective {last['objective']:.6f}, "
+        f"gradient norm {last['grad_norm']:.2e}, test accuracy {last['test_accuracy']:.4f}, "
+        f"{last['seconds']:.3g} s"
+    )
+
+
+def describe(trace: Trace) -> str:
+    """Return the settings, the ending and the first and last values of a trace."""
+    attrs, spec = trace.attrs, trace.spec
+    data = spec.pop("data")
+    lines = [
+        f"{spec['solver']} on {data['dataset']} ({attrs['solver_form']}, {attrs['dtype']}, "
+        f"{attrs['device']}, {counted(attrs['threads'], 'thread')})",
+        f"  {attrs['status']}: {attrs['reason']}",
+        f"  {attrs['iterations_done']} iterations, {counted(len(trace.iteration), 'record')}, "
+        f"{trace.scalars['seconds'][-1]:.3g} s of solver time "
+        f"(+ {attrs['warmup_seconds']:.3g} s warm-up, {attrs['wall_seconds']:.3g} s in all)",
+        f"  spec {attrs['spec_hash']}, code {attrs['code_hash']}, on {attrs['host']}",
+        "",
+        f"  {'':18}{'first':>16}{'last':>16}",
+    ]
+    for name, values in trace.scalars.items():
+        lines.append(f"  {name:18}{values[0]:16.8g}{values[-1]:16.8g}  {SCALARS[name][0]}")
+    lines += ["", "  data: " + settings_line(data), "  run:  " + settings_line(spec)]
+    if trace.mean is not None:
+        snapshots, features = trace.mean.shape
+        lines.append(f"  kept: {snapshots} means of {counted(features, 'feature')}")
+    for name, values in trace.factors.items():
+        lines.append(f"        {name} {' x '.join(map(str, values.shape))}")
+    return "\n".join(lines)
+
+
+def settings_line(values: dict[str, object]) -> str:
+    """Return the settings that are set, in one line."""
+    return ", ".join(
+        f"{name} {value}"
+        for name, value in values.items()
+        if value is not None and value is not False and value not in ({}, [])
+    )
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural where that is right."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

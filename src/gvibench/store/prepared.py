@@ -1,0 +1,94 @@
+"""The prepared data file: all that a run reads.
+
+Layout: groups ``train`` and ``test``, each with ``y`` and either ``x`` or, where most cells are
+zero, the three arrays of a CSR matrix (``data``, ``indices``, ``indptr``). The attributes of the
+root say what the file is and where it came from.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gvibench.errors import UserError
+from gvibench.spec.run import DataSpec, parse
+from gvibench.store.zarrzip import StoredGroup, open_zip
+
+__all__ = ["KIND", "Prepared", "read_prepared"]
+
+KIND = "gvibench prepared data"
+BLOCK_ROWS = 8192
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The rows a run sees: dense, C-contiguous float64, labels ±1 (or real, for regression)."""
+
+    spec: DataSpec
+    train_x: Floats
+    train_y: Floats
+    test_x: Floats
+    test_y: Floats
+    attrs: Mapping[str, Any]
+
+
+def read_prepared(path: str | os.PathLike[str]) -> Prepared:
+    """Read a file that `gvibench.datasets.prepare` wrote."""
+    with open_zip(path) as root:
+        attrs: dict[str, Any] = dict(root.attrs)
+        if attrs.get("kind") != KIND:
+            raise UserError(
+                f"{path} is a Zarr file but not of prepared data: give the file that "
+                f"'gvibench prepare' wrote"
+            )
+        try:
+            spec = parse(DataSpec, str(attrs["spec"]), str(path))
+            columns = int(attrs["d"])
+            train_x, train_y = _read_rows(root, "train", int(attrs["n_train"]), columns)
+            test_x, test_y = _read_rows(root, "test", int(attrs["n_test"]), columns)
+        except (KeyError, ValueError, IndexError) as error:
+            raise UserError(
+                f"{path} is not a complete file of prepared data ({error}): "
+                f"delete it and prepare the data again"
+            ) from error
+    return Prepared(spec, train_x, train_y, test_x, test_y, attrs)
+
+
+def _read_rows(root: StoredGroup, part: str, rows: int, columns: int) -> tuple[Floats, Floats]:
+    group = root.group(part)
+    y = _as(group.read("y"), np.float64)
+    if "x" in group:
+        x = _as(group.read("x"), np.float64)
+    else:
+        x = _densify(
+            _as(group.read("data"), np.float64),
+            group.read("indices"),
+            _as(group.read("indptr"), np.int64),
+            columns,
+        )
+    if x.shape != (rows, columns) or y.shape != (rows,):
+        raise ValueError(f"{part} has shapes {x.shape} and {y.shape}, not {rows} x {columns}")
+    return x, y
+
+
+def _as(array: NDArray[Any], dtype: type) -> NDArray[Any]:
+    return np.ascontiguousarray(array, dtype=dtype)
+
+
+def _densify(
+    data: Floats, indices: NDArray[Any], indptr: NDArray[np.int64], columns: int
+) -> Floats:
+    rows = len(indptr) - 1
+    dense = np.zeros((rows, columns))
+    # In blocks: the row number of every cell would take as much memory as the cells themselves.
+    for start in range(0, rows, BLOCK_ROWS):
+        bounds = indptr[start : start + BLOCK_ROWS + 1]
+        cells = slice(bounds[0], bounds[-1])
+        row_of = np.repeat(np.arange(start, start + len(bounds) - 1), np.diff(bounds))
+        dense[row_of, indices[cells]] = data[cells]
+    return dense

@@ -1,0 +1,1 @@
+"""Plan a study: config, jobs, resources and the state of their files."""

@@ -1,0 +1,232 @@
+"""From a config to jobs: data sets × solvers × steps × scales × seeds, with labels for paths.
+
+Paths carry short readable labels, see `gvibench.study.variants`.
+"""
+
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from gvibench.errors import UserError
+from gvibench.spec.run import ProblemSpec, RunSpec, canonical_json, hash_text, suggest
+from gvibench.study.config import MOST_RUNS, Config, Study
+from gvibench.study.data_shape import training_rows
+from gvibench.study.plan import BetaJob, DataJob, OptimumJob, Plan, RunJob, TuningJob, template
+from gvibench.study.requirements import Planned, refuse_impossible_outputs
+from gvibench.study.variants import Variant, refuse_equal_titles, refuse_idle_variation, variants
+
+__all__ = ["expand"]
+
+
+BATCHES = 10
+"""Batches that the rows of a tuning trial must be enough for."""
+LONGEST_NAME = 255
+"""Bytes that file systems allow for the name of a file or folder."""
+LONGEST_ADDITION = len("..checkpoint..12345678.part")
+"""What the name of an unfinished file has beside that of the finished one."""
+PERIODIC = re.compile(r"(.+?)\1{19,}$")
+
+
+def expand(config: Config) -> Plan:
+    """Expand a config into jobs; a mistake in it is one sentence with the key's path."""
+    config = _leave_out(config)
+    plan = Plan(config, {}, {}, {}, {}, {})
+    runs = 0
+    for name, study in config.studies.items():
+        for job in _expand_study(plan, name, study):
+            if job.path in plan.runs:
+                raise UserError(f"studies.{name}: two different runs have the path {job.path}")
+            plan.runs[job.path] = job
+            runs += len(job.specs)
+            if runs > MOST_RUNS:
+                raise UserError(f"studies.{name}: more than {MOST_RUNS} runs: vary less at a time")
+    _refuse_names(plan)
+    return plan
+
+
+def _refuse_names(plan: Plan) -> None:
+    """Refuse names that a file system or Snakemake could not take."""
+    parts = {part for job in plan.runs.values() for part in PurePosixPath(job.path).parts}
+    parts |= {PurePosixPath(path).name for path in (*plan.data, *plan.optima, *plan.betas)}
+    for part in sorted(parts):
+        length = len(part.encode()) + (LONGEST_ADDITION if part.endswith(".zip") else 0)
+        if length > LONGEST_NAME:
+            raise UserError(
+                f"the name '{part[:40]}…' has {length} bytes, file systems allow {LONGEST_NAME}: "
+                "give what you vary its own entries under 'datasets' or 'solvers'"
+            )
+        if part.count(part[-1]) >= 20 and (found := PERIODIC.search(part)):
+            raise UserError(
+                f"the name '{part[:40]}…' ends with '{found[1][:10]}' 20 times, which Snakemake "
+                "takes for a mistake: choose another name"
+            )
+
+
+def _leave_out(config: Config) -> Config:
+    """Return the config without the data sets that are not wanted."""
+    named = {dataset for study in config.studies.values() for dataset in study.datasets}
+    for unknown in set(config.without) - named:
+        raise UserError(f"without: no study has a data set '{unknown}'{suggest(unknown, named)}")
+    studies = {}
+    for name, study in config.studies.items():
+        kept = {key: of for key, of in study.datasets.items() if key not in config.without}
+        if kept:
+            studies[name] = study.model_copy(update={"datasets": kept})
+    if not studies:
+        raise UserError("without: leaves nothing to run")
+    return config.model_copy(update={"studies": studies})
+
+
+def _expand_study(plan: Plan, name: str, study: Study) -> Iterator[RunJob]:
+    seeds = list(range(study.seeds)) if isinstance(study.seeds, int) else study.seeds
+    every: list[Planned] = []
+    for dataset, of_dataset in study.datasets.items():
+        for unknown in set(of_dataset.solvers) - set(study.solvers):
+            raise UserError(
+                f"studies.{name}.datasets.{dataset}.solvers: '{unknown}' is not a solver of the "
+                f"study{suggest(unknown, study.solvers)}"
+            )
+        expectations = set()
+        for solver in study.solvers:
+            where = f"studies.{name}, {solver} on {dataset}"
+            for variant in variants(study, dataset, solver, where):
+                has_optimum = _has_optimum(study, variant.spec)
+                every.append(Planned(dataset, solver, variant.spec, has_optimum))
+                expectations.add(_recorded_with(variant.spec))
+                yield from _jobs_of_variant(
+                    plan, name, study, dataset, solver, variant, seeds, where
+                )
+        if len(expectations) > 1:
+            raise UserError(
+                f"studies.{name}: on '{dataset}' runs with different expectations are compared: "
+                "add 'record: [objective_exact]' to the study, so that all are measured alike"
+            )
+        refuse_equal_titles(study, dataset, f"studies.{name}")
+    refuse_idle_variation(study, [one.spec for one in every], f"studies.{name}")
+    refuse_impossible_outputs(study.figures, study.tables, every, f"studies.{name}")
+
+
+def _recorded_with(spec: RunSpec) -> str:
+    """Return the expectation by which the objective of a run will be compared."""
+    exact = spec.expectation == "stochastic" or "objective_exact" in spec.record
+    return "exact" if exact else spec.expectation
+
+
+def _jobs_of_variant(
+    plan: Plan,
+    study_name: str,
+    study: Study,
+    dataset: str,
+    solver: str,
+    variant: Variant,
+    seeds: list[int],
+    where: str,
+) -> Iterator[RunJob]:
+    root = PurePosixPath(plan.config.results)
+    data_path = f"{root}/data/{dataset}-{hash_text(canonical_json(variant.spec.data))[:8]}.zarr.zip"
+    data = plan.data.setdefault(data_path, DataJob(data_path, variant.spec.data))
+    beta = None
+    if variant.beta_tuned:
+        beta = _beta(plan, study_name, study, dataset, data, variant.spec)
+    problem = variant.spec.problem()
+    optimum = _optimum(plan, study, dataset, data, problem, beta)
+    exact_optimum = None
+    if "objective_exact" in variant.spec.record:
+        exact = problem.with_exact_expectations()
+        exact_optimum = _optimum(plan, study, dataset, data, exact, beta)
+    tuning = None
+    if variant.tuned:
+        folder = f"{root}/{study_name}/tuning/{dataset}/{solver}/{variant.label}"
+        tuning = _tuning(folder, study, data, variant.spec, seeds, beta, where)
+        plan.tuning[folder] = tuning
+    base = f"{root}/{study_name}/runs/{dataset}/{solver}/{variant.label}"
+    for block in _blocks(seeds, study.pack):
+        packed = study.pack > 1
+        name = f"seeds-{block[0] // study.pack}" if packed else f"seed-{block[0]}"
+        yield RunJob(
+            path=f"{base}/{name}.zarr.zip",
+            study=study_name,
+            dataset=dataset,
+            solver=solver,
+            data=data,
+            specs=tuple(variant.spec.model_copy(update={"seed": seed}) for seed in block),
+            packed=packed,
+            exclusive=study.exclusive,
+            tuning=tuning,
+            beta=beta,
+            optimum=optimum,
+            exact_optimum=exact_optimum,
+        )
+
+
+def _blocks(seeds: list[int], size: int) -> list[list[int]]:
+    """Cut seeds into blocks aligned by `seed // size`, so that a new seed touches one block."""
+    ordered = sorted(seeds)
+    return [list(block) for _, block in itertools.groupby(ordered, key=lambda seed: seed // size)]
+
+
+def _beta(
+    plan: Plan, name: str, study: Study, dataset: str, data: DataJob, spec: RunSpec
+) -> BetaJob:
+    problem, betas = spec.problem(), tuple(study.tuning.betas)
+    key = hash_text(json.dumps([template(problem, {"beta"}), betas], sort_keys=True))
+    path = f"{plan.config.results}/{name}/tuning/{dataset}/beta-{key[:8]}.json"
+    return plan.betas.setdefault(path, BetaJob(path, data, problem, betas))
+
+
+def _has_optimum(study: Study, problem: ProblemSpec) -> bool:
+    # The non-convex model has no one optimum, and without a prior there may be none.
+    return study.gap == "optimum" and problem.model != "non-convex" and problem.beta > 0
+
+
+def _optimum(
+    plan: Plan,
+    study: Study,
+    dataset: str,
+    data: DataJob,
+    problem: ProblemSpec,
+    beta: BetaJob | None,
+) -> OptimumJob | None:
+    if not _has_optimum(study, problem):
+        return None
+    key = problem.spec_hash if beta is None else hash_text(beta.path + problem.spec_hash)
+    path = f"{plan.config.results}/optima/{dataset}-{key[:8]}.zarr.zip"
+    return plan.optima.setdefault(path, OptimumJob(path, data, problem, beta))
+
+
+def _tuning(
+    folder: str,
+    study: Study,
+    data: DataJob,
+    spec: RunSpec,
+    seeds: list[int],
+    beta: BetaJob | None,
+    where: str,
+) -> TuningJob:
+    if both := set(study.tuning.seeds) & set(seeds):
+        raise UserError(
+            f"{where}: seed {min(both)} is used for tuning and for reporting: choose tuning.seeds "
+            "that are not among the seeds of the study"
+        )
+    _refuse_few_rows(study, spec, where)
+    settings = study.tuning.model_dump(mode="json", exclude={"betas"})
+    budget = settings.pop("iterations") or spec.iterations
+    trial = spec.model_copy(
+        update={"iterations": budget, "snapshots": 0, "record": (), "record_every": "log"}
+    )
+    return TuningJob(folder, data, trial, settings, beta)
+
+
+def _refuse_few_rows(study: Study, spec: RunSpec, where: str) -> None:
+    """Refuse to tune a stochastic run on so few rows that a batch has hardly any noise."""
+    rows, least = study.tuning.rows, BATCHES * spec.batch
+    if spec.expectation != "stochastic" or rows is None or rows >= least:
+        return
+    every = training_rows(spec.data)
+    if every is None or rows < every:
+        raise UserError(
+            f"{where}: tuning.rows is {rows}, too few for batches of {spec.batch}, which would "
+            f"be less noisy than in the runs: use at least {least} rows, or all of them"
+        )

@@ -1,0 +1,208 @@
+"""The runs of one solver on one data set, but for their seeds, with labels for paths.
+
+Numbers in labels are printed as Python prints them, so that one number has one name.
+"""
+
+import contextlib
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gvibench import solvers
+from gvibench.datasets.catalogue import complete, find
+from gvibench.engine.run import is_reduced
+from gvibench.errors import UserError
+from gvibench.models import refuse_targets
+from gvibench.spec.paper_values import PAPER_STEPS
+from gvibench.spec.run import DataSpec, RunSpec, parse, suggest
+from gvibench.study.config import DatasetSettings, LogGrid, Settings, SolverSettings, Study
+from gvibench.study.data_shape import refuse_unusable_data, training_rows
+from gvibench.study.resources import sizes
+
+__all__ = ["Variant", "refuse_equal_titles", "refuse_idle_variation", "variants"]
+
+TUNED = "tuned"
+PLACEHOLDER = 1.0
+"""Stands for a number that the tuning stage will choose; in a job's text it is null."""
+OF_DATA = "data."
+"""Prefix of the fields of a data set in `vary`."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A run but for its seed."""
+
+    label: str
+    spec: RunSpec
+    tuned: bool
+    beta_tuned: bool
+
+
+@contextlib.contextmanager
+def _located(where: str) -> Iterator[None]:
+    """Prefix error messages with their location in the config."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from error
+
+
+def _solver_id(study: Study, dataset: str, solver: str) -> str:
+    """Return which solver runs under a label on a data set."""
+    nearest = study.datasets[dataset].solvers.get(solver, SolverSettings())
+    return nearest.solver or study.solvers[solver].solver or solver
+
+
+def variants(study: Study, dataset: str, solver: str, where: str) -> Iterator[Variant]:
+    """Return the distinct runs of a solver on a data set, each once."""
+    seen = set()
+    for changes in _changes(study, where):
+        for variant in _changed(study, dataset, solver, changes, where):
+            key = (variant.spec.canonical(), variant.tuned, variant.beta_tuned)
+            if key not in seen:
+                seen.add(key)
+                yield variant
+
+
+def refuse_equal_titles(study: Study, dataset: str, where: str) -> None:
+    """Refuse solvers that a reader of figures and tables could not tell apart."""
+    labels: dict[str, str] = {}
+    for label in study.solvers:
+        title = label
+        if label in solvers.names():
+            title = solvers.solver_class(_solver_id(study, dataset, label)).title
+        other = labels.setdefault(title.casefold(), label)
+        if other != label:
+            raise UserError(
+                f"{where}.solvers: '{other}' and '{label}' would both appear as '{title}' on "
+                f"'{dataset}': give them names that can be told apart"
+            )
+
+
+def refuse_idle_variation(study: Study, every: list[RunSpec], where: str) -> None:
+    """Refuse a key of `vary` that no run of the study uses."""
+    for key in study.vary:
+        if every and all(key in spec.unused_fields() for spec in every):
+            field, value = RunSpec.USED_WITH[key]
+            raise UserError(
+                f"{where}: vary.{key} has no effect: no run of the study uses {field} '{value}'"
+            )
+
+
+def _changes(study: Study, where: str) -> Iterator[dict[str, Any]]:
+    known = [*RunSpec.model_fields, *(OF_DATA + field for field in DataSpec.model_fields)]
+    for key in study.vary:
+        if key not in known:
+            raise UserError(f"{where}: vary: unknown field '{key}'{suggest(key, known)}")
+        if key in {"data", "solver", "seed", "step", "init_scale"}:
+            raise UserError(f"{where}: vary: '{key}' has a place of its own in the study")
+        if key == "beta" and TUNED in {study.beta, *(one.beta for one in study.datasets.values())}:
+            raise UserError(f"{where}: vary.beta: beta is 'tuned', so it cannot be varied as well")
+    for values in itertools.product(*study.vary.values()):
+        yield dict(zip(study.vary, values, strict=True))
+
+
+def _changed(
+    study: Study, dataset: str, solver: str, changes: Mapping[str, Any], where: str
+) -> Iterator[Variant]:
+    """Return the runs of one combination of `vary`, which stands above all other settings."""
+    of_dataset, of_solver = study.datasets[dataset], study.solvers[solver]
+    nearest = of_dataset.solvers.get(solver, SolverSettings())
+    solver_id = _solver_id(study, dataset, solver)
+    values = _merge([study, of_dataset, of_solver, nearest])
+    values |= {key: value for key, value in changes.items() if not key.startswith(OF_DATA)}
+    options = {**of_solver.options, **nearest.options, **_mapping(values, "solver_options", where)}
+    with _located(where):
+        values["data"] = data = _data_spec(of_dataset, dataset, changes, values.get("model"))
+        refuse_unusable_data(data)
+        values["solver_options"] = solvers.configure(solver_id, options).model_dump()
+    values["solver"] = solver_id
+    steps, scales = values.pop("step", None), values.pop("init_scale", 1.0)
+    tuned = steps == TUNED
+    pairs = (
+        [(PLACEHOLDER, PLACEHOLDER)]
+        if tuned
+        else itertools.product(
+            _steps(steps, data, solver_id, where), scales if isinstance(scales, list) else [scales]
+        )
+    )
+    beta_tuned = values.setdefault("beta", find(data).beta) == TUNED
+    if beta_tuned:
+        values["beta"] = PLACEHOLDER
+    for step, scale in pairs:
+        spec = parse(RunSpec, {**values, "step": step, "init_scale": scale}, where)
+        with _located(where):
+            _refuse_impossible(spec, beta_tuned)
+        start = TUNED if tuned else f"step-{_label(step)}_scale-{_label(scale)}"
+        shown = {key: value for key, value in changes.items() if key not in spec.unused_fields()}
+        label = "_".join([start, *(f"{key}-{_label(value)}" for key, value in shown.items())])
+        yield Variant(label, spec.without_unused(), tuned, beta_tuned)
+
+
+def _refuse_impossible(spec: RunSpec, beta_tuned: bool) -> None:
+    """Refuse settings that are valid one by one but cannot be combined."""
+    solver = solvers.configure(spec.solver, spec.solver_options)
+    rows, columns = sizes(spec.data)
+    is_reduced(spec, solver, training_rows(spec.data) or rows, columns)
+    refuse_targets(spec, real=spec.data.options.get("target") == "regression")
+    if beta_tuned and spec.model == "non-convex":
+        raise UserError(
+            "beta 'tuned' judges every beta at its optimum, and model 'non-convex' has no single "
+            "one: give beta a number"
+        )
+
+
+def _merge(layers: list[Settings]) -> dict[str, Any]:
+    """Return the run settings of all layers, the later ones over the earlier."""
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        for field in Settings.model_fields:
+            value = getattr(layer, field)
+            if value is not None:
+                merged[field] = value
+    return merged
+
+
+def _data_spec(
+    settings: DatasetSettings, name: str, changes: Mapping[str, Any], model: Any
+) -> DataSpec:
+    """Return the data of a run; what `vary` changes is as if it were set for the data set."""
+    given: dict[str, Any] = {"dataset": settings.dataset or name, "options": settings.options}
+    for field in DataSpec.model_fields:
+        if field not in given:
+            given[field] = getattr(settings, field)
+    changed = {key.removeprefix(OF_DATA): changes[key] for key in changes if OF_DATA in key}
+    options = given["options"] | _mapping(changed, "options", "vary")
+    given |= {**changed, "options": options}
+    return complete({key: value for key, value in given.items() if value not in (None, {})}, model)
+
+
+def _mapping(values: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:
+    found = values.get(key, {})
+    if not isinstance(found, dict):
+        raise UserError(f"{where}: '{key}' should be a mapping, got {found!r}")
+    return found
+
+
+def _steps(steps: Any, data: DataSpec, solver: str, where: str) -> list[float]:
+    if steps is None:
+        raise UserError(
+            f"{where}: 'step' is missing: give a number, a list, a grid, paper or tuned"
+        )
+    if steps == "paper":
+        known = PAPER_STEPS.get(data.dataset, {})
+        if solver not in known:
+            raise UserError(
+                f"{where}: the paper has no step for '{solver}' on '{data.dataset}': "
+                "give a number or use step 'tuned'"
+            )
+        return [known[solver]]
+    if isinstance(steps, LogGrid):
+        return steps.values()
+    return steps if isinstance(steps, list) else [steps]
+
+
+def _label(value: Any) -> str:
+    text = repr(value) if isinstance(value, float) else str(value)
+    return "".join(c if c.isalnum() or c in ".+-" else "-" for c in text)
