@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from gvibench import numerics as backends
 from gvibench import solvers
-from gvibench.engine.execute import execute, execute_together
+from gvibench.engine.execute import execute, execute_lockstep
 from gvibench.models import Rows
 from gvibench.numerics import expectations
 from gvibench.spec.run import DataSpec, RunSpec
@@ -63,10 +63,10 @@ def stacked(n: int, d: int, solver: str) -> Result:
         return [execute(spec, prepared) for spec in specs]
 
     def together() -> list:
-        return execute_together(specs, prepared)
+        return execute_lockstep(specs, prepared)
 
     for one, other in zip(alone(), together(), strict=True):
-        assert other.attrs["together"] == RUNS
+        assert other.attrs["lockstep_size"] == RUNS
         np.testing.assert_allclose(other.mean, one.mean, rtol=1e-9)
     found = interleaved({"alone": alone, "together": together}, seconds=1.0)
     alone_each, together_each = (seconds / RUNS / ITERATIONS for seconds in found.values())

@@ -12,7 +12,7 @@ import gvibench
 from figures.made_aggregate import Run, write_aggregate
 from gvibench.cli.main import main
 from gvibench.errors import UserError
-from gvibench.store.aggregates import opened_study
+from gvibench.store.aggregates import locate_aggregate
 from gvibench.study.config import load_config, to_yaml
 from gvibench.study.expand import expand
 
@@ -133,7 +133,7 @@ def test_it_opens_like_the_study_itself(study, tmp_path):
     original = gvibench.load_study(study)
     for path in (out, study / "aggregate.zarr.zip"):
         assert gvibench.load_study(path).identical(original)
-    with opened_study(out) as aggregate:
+    with locate_aggregate(out) as aggregate:
         assert (aggregate.parent / "figures/gap.svg").read_text() == "this is figures/gap.svg"
     assert not aggregate.exists()
 
@@ -168,7 +168,7 @@ def test_a_damaged_archive_is_named(study, tmp_path):
     content = bytearray(out.read_bytes())
     content[200] ^= 1
     out.write_bytes(content)
-    with pytest.raises(UserError, match="is damaged"), opened_study(out):
+    with pytest.raises(UserError, match="is damaged"), locate_aggregate(out):
         pass
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from gvibench import solvers
 from gvibench.engine import checkpointing as checkpoints
-from gvibench.engine.checkpointing import Checkpoints, checkpoint_path, kept_iteration
+from gvibench.engine.checkpointing import Checkpoints, checkpoint_iteration, checkpoint_path
 from gvibench.engine.execute import execute
 from gvibench.errors import Interrupted
 from gvibench.store.traces import read_trace
@@ -113,9 +113,9 @@ def test_ten_kills_at_random_moments(tmp_path):
     out, whole = tmp_path / "t.zarr.zip", tmp_path / "whole.zarr.zip"
     moments = random.Random(20250101)
     for _ in range(10):
-        moment = (kept_iteration(out) or 0) + moments.randint(20, 120)
+        moment = (checkpoint_iteration(out) or 0) + moments.randint(20, 120)
         with subprocess.Popen([*words, out]) as process:
-            while (kept_iteration(out) or 0) < moment:
+            while (checkpoint_iteration(out) or 0) < moment:
                 assert process.poll() is None
                 time.sleep(0.002)
             process.kill()
@@ -148,7 +148,7 @@ def test_a_signal_keeps_the_state_and_the_message_says_how_to_resume(
         process.send_signal(number)
         message = process.stderr.read()
         assert process.wait() == code
-    kept = kept_iteration(out)
+    kept = checkpoint_iteration(out)
     assert f"interrupted at iteration {kept}; the same command resumes from" in message
     assert str(checkpoint_path(out)) in message
     assert message.count("\n") == 1

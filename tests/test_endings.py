@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gvibench.engine.execute import execute, execute_together
+from gvibench.engine.execute import execute, execute_lockstep
 from gvibench.spec.endings import CONVERGED_NORM, MEANINGS, STATUSES, Descent, judge
 from gvibench.store.prepared import Prepared
 from problems import rows, spec
@@ -95,7 +95,7 @@ def test_runs_in_lockstep_end_as_they_do_alone():
         spec(solver="sr-vn", step=0.05, iterations=60, seed=seed, init_scale=scale)
         for seed, scale in ((0, 1.0), (1, 0.3), (2, 3.0))
     ]
-    together = execute_together(specs, data)
+    together = execute_lockstep(specs, data)
     alone = [execute(one, data) for one in specs]
     for one, other in zip(together, alone, strict=True):
         assert one.attrs["status"] == other.attrs["status"]

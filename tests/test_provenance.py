@@ -14,8 +14,8 @@ from gvibench.study.expand import expand
 
 HASHES = """
 import sys
-from gvibench.loop import run_code_hash
-from gvibench.spec import DataSpec, RunSpec
+from gvibench.engine.execute import run_code_hash
+from gvibench.spec.run import DataSpec, RunSpec
 import gvibench
 for solver in ("vn", "sr-vn", "sr-vn-rotated"):
     for model in ("logistic", "linear"):
@@ -69,24 +69,24 @@ def test_editing_code_changes_the_hashes_of_the_runs_that_use_it(copy):
         key for key in everything if key.startswith("sr-vn-rotated")
     }
     assert edit("models/linear.py") == {key for key in everything if " linear " in key}
-    assert edit("expectations/piecewise.py") == {
+    assert edit("numerics/expectations/piecewise.py") == {
         key for key in everything if key.endswith("piecewise")
     }
-    assert edit("expectations/kernels/exact.py") == {
+    assert edit("numerics/expectations/compiled/exact.py") == {
         key for key in everything if " logistic exact" in key
     }
     for shared in (
-        "loop.py",
-        "running.py",
-        "recording.py",
-        "gaussian.py",
+        "engine/execute.py",
+        "engine/run.py",
+        "engine/recorder.py",
+        "numerics/gaussian.py",
         "models/base.py",
-        "traces.py",
-        "expectations/kernels/blocked.py",
+        "store/traces.py",
+        "numerics/expectations/compiled/oracle_many_features.py",
     ):
         assert edit(shared) == everything
-    assert edit("cli.py") == set()
-    assert edit("optimum.py") == set()
+    assert edit("cli/main.py") == set()
+    assert edit("engine/optimum.py") == set()
 
 
 def test_runs_on_the_cpu_do_not_depend_on_the_code_for_devices(copy):

@@ -146,7 +146,7 @@ def test_an_error_of_any_stage_is_named_with_the_last_line_of_its_log(whole):
     for job in jobs_of(whole, "s"):
         log = Path(job.log)
         log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_text(f"at first all was well\ngvibench.worker: {job.stage} did not work\n")
+        log.write_text(f"at first all was well\ngvibench.stages: {job.stage} did not work\n")
         text = report(whole)
         assert "1 in error" in text.splitlines()[0]
         assert f"  error in job {job.path}: gvibench.stages: {job.stage} did not work" in text

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from gvibench import solvers
-from gvibench.engine.execute import execute, execute_together
+from gvibench.engine.execute import execute, execute_lockstep
 from gvibench.errors import Diverged
 from gvibench.solvers.base import stack, unstack
 from gvibench.solvers.vn import Vn
@@ -16,7 +16,7 @@ from problems import build, rows, spec
 
 STEPS = {"vn": 0.1, "sr-vn": 1e-2}
 KINDS = {name: solvers.configure(name, {}) for name in solvers.MODULES}
-STACKED = [name for name, kind in KINDS.items() if kind.stacks and not kind.rotated]
+STACKED = [name for name, kind in KINDS.items() if kind.supports_batching and not kind.rotated]
 
 
 def prepared(n=60, d=5):
@@ -30,12 +30,12 @@ def variants(*starts, **changes):
 
 
 def together(traces):
-    return [trace.attrs["together"] for trace in traces]
+    return [trace.attrs["lockstep_size"] for trace in traces]
 
 
 def assert_as_alone(specs, data):
     """Do runs in both ways, compare them, and return them."""
-    found = execute_together(specs, data)
+    found = execute_lockstep(specs, data)
     for one, other in zip((execute(each, data) for each in specs), found, strict=True):
         for name in ("spec_hash", "status", "reason", "iterations_done", "solver_form"):
             assert other.attrs[name] == one.attrs[name]
@@ -63,9 +63,14 @@ def test_who_changes_a_step_must_say_that_it_stacks():
             return super().step(state, model, 0.5 * rho)
 
     class Declared(Changed):
-        stacks = True
+        supports_batching = True
 
-    assert [kind.stacks for kind in (Vn, Renamed, Changed, Declared)] == [True, True, False, True]
+    assert [kind.supports_batching for kind in (Vn, Renamed, Changed, Declared)] == [
+        True,
+        True,
+        False,
+        True,
+    ]
 
 
 @pytest.mark.parametrize("model", ["logistic", "non-convex"])
@@ -136,17 +141,17 @@ def test_no_iterations_and_a_hopeless_start():
 )
 def test_some_runs_go_one_after_the_other(changes, options):
     specs = variants((0, 1.0), (1, 1.0), **{"step": 1e-3, "iterations": 3, **changes})
-    assert together(execute_together(specs, prepared(), **options)) == [1, 1]
+    assert together(execute_lockstep(specs, prepared(), **options)) == [1, 1]
 
 
 def test_runs_that_differ_in_more_than_their_start_go_one_after_the_other():
     specs = [spec(step=step, iterations=3) for step in (0.1, 0.2)]
-    assert together(execute_together(specs, prepared())) == [1, 1]
+    assert together(execute_lockstep(specs, prepared())) == [1, 1]
 
 
 def test_time_is_shared_out():
     specs = variants(*((seed, 1.0) for seed in range(4)), iterations=300, record_every=100)
-    found = execute_together(specs, prepared())
+    found = execute_lockstep(specs, prepared())
     assert len({trace.scalars["seconds"][-1] for trace in found}) == 1
     assert 0 < found[0].scalars["seconds"][-1] < found[0].attrs["wall_seconds"]
 
@@ -157,7 +162,7 @@ def test_every_run_tells_its_progress():
     progress = [
         lambda iteration, recorder, seconds, mine=mine: mine.append(iteration) for mine in told
     ]
-    execute_together(specs, prepared(), progress=progress)
+    execute_lockstep(specs, prepared(), progress=progress)
     assert told == [[2, 4, 6], [2, 4, 6]]
 
 

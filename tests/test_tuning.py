@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from gvibench.engine import tuning
-from gvibench.engine.execute import execute, execute_together
+from gvibench.engine.execute import execute, execute_lockstep
 from gvibench.engine.tuning import choose, choose_beta, next_grid, points, read_round, try_grid
 from gvibench.engine.tuning_grid import EXTENSIONS, Grid, Point, best_point, first_grid
 from gvibench.errors import UserError
@@ -88,9 +88,9 @@ def test_no_pair_is_run_twice(tmp_path, monkeypatch):
 
     def counted(specs, data, **options):
         asked.extend((spec.step, spec.init_scale, spec.seed) for spec in specs)
-        return execute_together(specs, data, **options)
+        return execute_lockstep(specs, data, **options)
 
-    monkeypatch.setattr(tuning, "execute_together", counted)
+    monkeypatch.setattr(tuning, "execute_lockstep", counted)
     path = tmp_path / "round.zarr.zip"
     grid = Grid((1e-4, 1e-3), (0.01, 0.1))
     try_grid(template(solver="bw-gd"), settings(5, 6), grid, prepared(), path)
@@ -174,7 +174,7 @@ def test_a_trial_that_ended_above_its_start_is_never_chosen():
 def test_runs_of_a_solver_without_a_step_fail_at_once():
     specs = [run_spec(seed=seed, iterations=20) for seed in (0, 1)]
     alone = execute(specs[0], prepared(), no_step="no step worked: none")
-    together = execute_together(specs, prepared(), no_step="no step worked: none")
+    together = execute_lockstep(specs, prepared(), no_step="no step worked: none")
     for trace in (alone, *together):
         assert trace.iteration.tolist() == [0]
         assert (trace.attrs["status"], trace.attrs["iterations_done"]) == ("failed", 0)

@@ -8,7 +8,7 @@ import yaml
 
 from gvibench.cli.main import main
 from gvibench.cli.watch import Watcher, chart
-from gvibench.engine.checkpointing import checkpoint_path, kept_objectives
+from gvibench.engine.checkpointing import checkpoint_objectives, checkpoint_path
 from gvibench.engine.execute import execute
 from gvibench.engine.optimum import NoOptimumError, find_optimum, unknown_optimum, write_optimum
 from gvibench.store.traces import write_trace
@@ -43,7 +43,7 @@ def start(job):
 def test_checkpoints_hold_the_curve(plan):
     job = plan.of_study("s")[0]
     trace = start(job)
-    iteration, objective = kept_objectives(checkpoint_path(Path(job.path)))
+    iteration, objective = checkpoint_objectives(checkpoint_path(Path(job.path)))
     assert iteration.tolist() == list(range(41))
     assert np.array_equal(objective, trace.scalars["objective"])
 

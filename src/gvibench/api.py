@@ -23,12 +23,12 @@ from gvibench.engine.execute import execute
 from gvibench.engine.optimum import NoOptimumError, find_optimum
 from gvibench.errors import UserError
 from gvibench.spec.run import DataSpec, ProblemSpec, RunSpec, parse, suggest
-from gvibench.store.aggregates import opened_study
+from gvibench.store.aggregates import locate_aggregate
 from gvibench.store.prepared import read_prepared
 from gvibench.store.traces import write_trace
 from gvibench.store.xarray_backend import GvibenchBackend
 from gvibench.study.config import Style
-from gvibench.study.defaults import completed_spec
+from gvibench.study.defaults import complete_spec
 
 __all__ = ["load_study", "plot_gap", "run"]
 
@@ -59,7 +59,7 @@ def run(
     settings, options = _plain(settings), _plain(data_options or {})
     given = {name: settings.pop(name) for name in DataSpec.model_fields if name in settings}
     data = {"dataset": dataset, **given, "options": options}
-    spec = completed_spec(RunSpec, data, {"solver": solver, **settings}, "run")
+    spec = complete_spec(RunSpec, data, {"solver": solver, **settings}, "run")
     trace = execute(spec, read_prepared(prepared_path(spec.data)))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.zarr.zip"
@@ -98,7 +98,7 @@ def load_study(path: str | Path) -> xr.Dataset:
     path
         The study's folder in `results`, its `aggregate.zarr.zip`, or what `gvibench export` made.
     """
-    with opened_study(Path(path)) as aggregate, open_aggregate(aggregate) as dataset:
+    with locate_aggregate(Path(path)) as aggregate, open_aggregate(aggregate) as dataset:
         return dataset.load()
 
 

@@ -95,7 +95,7 @@ def _optimum(options: argparse.Namespace) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     from gvibench.engine.checkpointing import checkpoint_path, stop_on_signals
-    from gvibench.engine.execute import execute, execute_together
+    from gvibench.engine.execute import execute, execute_lockstep
     from gvibench.engine.progress import ProgressReport
     from gvibench.spec.run import RunSpec, parse
     from gvibench.store.choices import read_choices, read_failure
@@ -113,7 +113,7 @@ def _run(options: argparse.Namespace) -> None:
     if job["packed"]:
         # These keep nothing: there is nothing to wait for when they are told to stop.
         root = Group({"kind": PACKED})
-        traces = execute_together(specs, data, **planned, progress=progress)
+        traces = execute_lockstep(specs, data, **planned, progress=progress)
         for spec, trace in zip(specs, traces, strict=True):
             root.groups[group_name(spec.seed)] = to_group(trace)
             print(summarise(trace))

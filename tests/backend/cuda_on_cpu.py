@@ -9,7 +9,7 @@ import scipy.linalg
 
 from gvibench.numerics.expectations.cuda import SOURCE_FILE
 
-SHIM = SOURCE_FILE.parents[4] / "tests/backend/cpu_shim.h"
+SHIM = SOURCE_FILE.parents[5] / "tests/backend/cpu_shim.h"
 
 
 def build(folder):

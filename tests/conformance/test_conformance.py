@@ -120,7 +120,7 @@ class Mixing(vn.Vn):
     """Takes the gradients of all runs for those of one."""
 
     id = "broken"
-    stacks = True
+    supports_batching = True
 
     def step(self, state, model, rho):
         largest = model.backend.xp.max(model.backend.xp.abs(state.oracle.gradient))
@@ -148,7 +148,7 @@ BROKEN = [
     (Looking, "stays on the device", "LookedError: __float__ of an array on"),
     (Random, "repeats itself to the bit", "two equal runs differ in 'objective'"),
     (Forgetful, "resumes to the bit", "stopped and resumed differs in 'objective'"),
-    (Mixing, "takes several runs at once", "differ in 'objective' from the same runs alone"),
+    (Mixing, "takes several runs at once", "differ in 'objective' from the same runs one by one"),
     (Raising, "reports divergence, raises nothing", "raised LinAlgError: no factor"),
 ]
 

@@ -10,7 +10,7 @@ from gvibench.datasets import prepare
 from gvibench.datasets.catalogue import complete
 from gvibench.errors import UserError
 from gvibench.store.prepared import read_prepared
-from gvibench.study.data_shape import refuse_unusable_data, shape_of, training_rows
+from gvibench.study.data_shape import shape_of, training_rows, validate_data
 
 SVMLIGHT = b"1 1:2 2:0.5\n-1 1:1\n" * 20
 GOOD = {
@@ -53,7 +53,7 @@ def own(path: Path, **fields):
 def test_what_can_be_prepared_is_accepted(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(GOOD[name])
     spec = own(tmp_path / name)
-    refuse_unusable_data(spec)
+    validate_data(spec)
     prepare(spec, tmp_path / "out.zarr.zip")
     made = read_prepared(tmp_path / "out.zarr.zip")
     assert shape_of(spec).rows == len(made.train_y) + len(made.test_y)
@@ -61,11 +61,11 @@ def test_what_can_be_prepared_is_accepted(name: str, tmp_path: Path) -> None:
 
 
 def refuse(spec, sentence: str, out: Path) -> None:
-    for check in (refuse_unusable_data, lambda refused: prepare(refused, out)):
+    for check in (validate_data, lambda refused: prepare(refused, out)):
         with pytest.raises(UserError) as caught:
             check(spec)
         assert "\n" not in str(caught.value)
-        if check is refuse_unusable_data:
+        if check is validate_data:
             assert sentence in str(caught.value)
 
 
@@ -111,7 +111,7 @@ def test_sizes_are_compared_with_the_rows_there_are(where, fields, rows, tmp_pat
     if rows is None:
         refuse(spec, "rows", tmp_path / "out.zarr.zip")
     else:
-        refuse_unusable_data(spec)
+        validate_data(spec)
         assert training_rows(spec) == (rows if isinstance(rows, int) else rows * 40)
 
 
@@ -121,15 +121,15 @@ def test_own_test_rows_bound_the_sizes() -> None:
         ({"test_size": 35}, "test_size is 35 but there are only 34 rows"),
     ):
         with pytest.raises(UserError, match=sentence):
-            refuse_unusable_data(complete({"dataset": "leukemia", **fields}))
+            validate_data(complete({"dataset": "leukemia", **fields}))
 
 
 def test_folders_and_braces_are_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is a folder"):
-        refuse_unusable_data(own(tmp_path))
+        validate_data(own(tmp_path))
     with pytest.raises(UserError, match="braces, which Snakemake takes for wildcards"):
-        refuse_unusable_data(own(tmp_path / "a{b}.npz"))
+        validate_data(own(tmp_path / "a{b}.npz"))
 
 
 def test_a_file_that_is_not_there_yet_is_left_to_snakemake(tmp_path: Path) -> None:
-    refuse_unusable_data(own(tmp_path / "later.svm"))
+    validate_data(own(tmp_path / "later.svm"))

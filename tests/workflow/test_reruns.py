@@ -241,10 +241,10 @@ def test_trace_of_another_run(project, finished):
 
 SOURCES = {
     "one solver": ("solvers/vn.py", lambda plan: runs(plan, solver="vn"), True),
-    "the loop": ("loop.py", lambda plan: set(plan.runs), True),
+    "the loop": ("engine/execute.py", lambda plan: set(plan.runs), True),
     "a core module": ("models/base.py", lambda plan: {*plan.runs, *plan.optima}, True),
     "a figure": ("figures/gap.py", lambda plan: FIGURES | SUMMARY | PAGE, False),
-    "the command line": ("summary.py", lambda plan: set(), False),
+    "the command line": ("store/describe.py", lambda plan: set(), False),
 }
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from gvibench import models
 from gvibench import numerics as backends
-from gvibench.engine.execute import execute, execute_together
+from gvibench.engine.execute import execute, execute_lockstep
 from gvibench.engine.recorder import Recorder
 from gvibench.errors import UserError
 from gvibench.models import Model, Rows
@@ -255,17 +255,17 @@ def _difference(one: Trace, other: Trace) -> str:
 
 
 def _takes_runs_together(subject: Subject) -> str:
-    if not subject.kind.stacks:
+    if not subject.kind.supports_batching:
         return "it does not say that it can, so they go one by one"
     specs, data = [subject.spec(seed=seed) for seed in range(3)], _data(real=False)
-    for spec, other in zip(specs, execute_together(specs, data), strict=True):
+    for spec, other in zip(specs, execute_lockstep(specs, data), strict=True):
         for name, values in execute(spec, data).scalars.items():
             if name != "seconds" and not np.allclose(
                 values, other.scalars[name], rtol=1e-9, atol=1e-12, equal_nan=True
             ):
                 raise Failed(
-                    f"runs that take their steps at once differ in '{name}' from the same runs "
-                    "alone: a step must work on the last axes of its arrays, or `stacks` be False"
+                    f"batched runs differ in '{name}' from the same runs one by one: make the step "
+                    "work on the last axes of its arrays, or set `supports_batching` to False"
                 )
     return ""
 

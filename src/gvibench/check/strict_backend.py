@@ -96,7 +96,7 @@ class StrictBackend:
     name = "strict"
     block_bytes = 10 * 4 * 8  # several blocks, the last one part-filled
     block_rows = 1
-    steps_between_looks = 1
+    steps_between_syncs = 1
 
     def __init__(self) -> None:
         self.xp: Any = Namespace()

@@ -39,7 +39,7 @@ Options = argparse.Namespace
 def run(options: Options) -> None:
     """Do one run and write its trace."""
     from gvibench.cli.flags import spec_of
-    from gvibench.engine.checkpointing import checkpoint_path, kept_iteration, stop_on_signals
+    from gvibench.engine.checkpointing import checkpoint_iteration, checkpoint_path, stop_on_signals
     from gvibench.engine.execute import CHECKPOINT_SECONDS, execute
     from gvibench.engine.progress import ProgressReport
     from gvibench.spec.run import RunSpec
@@ -58,7 +58,7 @@ def run(options: Options) -> None:
                 spec, data, checkpoint=checkpoint, checkpoint_every=every, progress=progress
             )
     except KeyboardInterrupt:  # a second Ctrl-C, which does not wait for the iteration to end
-        kept = kept_iteration(options.out)
+        kept = checkpoint_iteration(options.out)
         resume = f"; the same command resumes at iteration {kept} from {checkpoint}"
         sentence = f"interrupted{resume if kept is not None else ': nothing was kept'}"
         raise Interrupted(sentence, Interrupted.BY_KEYBOARD) from None
@@ -83,14 +83,14 @@ def optimum(options: Options) -> None:
 
 def prepare(options: Options) -> None:
     """Write a prepared data file."""
-    from gvibench.cli.flags import data_values, refuse_flags_beside_spec
+    from gvibench.cli.flags import data_values, validate_flags_beside_spec
     from gvibench.datasets import prepare as prepare_data
     from gvibench.datasets.catalogue import complete
     from gvibench.spec.run import DataSpec, parse
     from gvibench.store.kinds import PREPARED, check_output
 
     if options.spec is not None:
-        refuse_flags_beside_spec(options, DataSpec)
+        validate_flags_beside_spec(options, DataSpec)
         spec = parse(DataSpec, options.spec, "--spec")
     else:
         spec = parse(DataSpec, data_values(options), "data", from_text=True)

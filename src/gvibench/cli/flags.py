@@ -20,8 +20,8 @@ __all__ = [
     "add_data_flags",
     "add_spec_flags",
     "data_values",
-    "refuse_flags_beside_spec",
     "spec_of",
+    "validate_flags_beside_spec",
 ]
 
 Problem = TypeVar("Problem", bound="ProblemSpec")
@@ -185,10 +185,10 @@ def spec_of(options: argparse.Namespace, kind: type[Problem]) -> Problem:
     """Return the spec that `--spec` or the flags define, completed by the data set's preset."""
     from gvibench.datasets.catalogue import complete
     from gvibench.spec.run import parse
-    from gvibench.study.defaults import completed_spec
+    from gvibench.study.defaults import complete_spec
 
     if options.spec is not None:
-        refuse_flags_beside_spec(options, kind)
+        validate_flags_beside_spec(options, kind)
         spec = parse(kind, options.spec, "--spec")
         return spec.model_copy(update={"data": complete(spec.data, spec.model)})
     given = vars(options)
@@ -196,10 +196,10 @@ def spec_of(options: argparse.Namespace, kind: type[Problem]) -> Problem:
     values = {name: given[name] for name in fields if given.get(name) is not None}
     if "solver" in kind.model_fields:
         values["solver_options"] = _pairs(options.solver_option, "--solver-option")
-    return completed_spec(kind, data_values(options), values, "command line", from_text=True)
+    return complete_spec(kind, data_values(options), values, "command line", from_text=True)
 
 
-def refuse_flags_beside_spec(options: argparse.Namespace, kind: "type[BaseModel]") -> None:
+def validate_flags_beside_spec(options: argparse.Namespace, kind: "type[BaseModel]") -> None:
     """Refuse settings given as flags beside a `--spec` of this kind, which holds them all."""
     settings = {*kind.model_fields, "solver_option", "data_option"} - {"data"}
     for name, value in sorted(vars(options).items()):

@@ -133,9 +133,9 @@ def _aggregate(path: str) -> str:
 
 def _archive(path: str) -> str:
     from gvibench.analysis.configurations import open_aggregate
-    from gvibench.store.aggregates import opened_study
+    from gvibench.store.aggregates import locate_aggregate
 
-    with opened_study(Path(path)) as aggregate, open_aggregate(aggregate) as dataset:
+    with locate_aggregate(Path(path)) as aggregate, open_aggregate(aggregate) as dataset:
         return f"exported {_study(dataset)}"
 
 

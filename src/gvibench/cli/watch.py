@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gvibench.engine.checkpointing import checkpoint_path, kept_objectives
+from gvibench.engine.checkpointing import checkpoint_objectives, checkpoint_path
 from gvibench.engine.optimum import read_optimum
 from gvibench.errors import UserError
 from gvibench.study.inventory import Job, jobs_of
@@ -82,7 +82,7 @@ def _curve(progress: Progress, job: RunJob, width: int) -> Iterator[str]:
     """Yield what to show of a running run; before its first checkpoint that is its name."""
     yield f"{job.dataset}, {job.solver}, {Path(job.path).parent.name}, seed {job.specs[0].seed}"
     try:
-        iteration, objective = kept_objectives(checkpoint_path(Path(job.path)))
+        iteration, objective = checkpoint_objectives(checkpoint_path(Path(job.path)))
     except UserError:  # there is none yet, or it has just been removed
         yield f"  no checkpoint yet, {job.specs[0].iterations} iterations to do"
         return

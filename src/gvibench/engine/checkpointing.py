@@ -24,9 +24,9 @@ from gvibench.store.zarrzip import Group, StoredGroup, open_zip, write_zip
 
 __all__ = [
     "Checkpoints",
+    "checkpoint_iteration",
+    "checkpoint_objectives",
     "checkpoint_path",
-    "kept_iteration",
-    "kept_objectives",
     "stop_on_signals",
 ]
 
@@ -45,7 +45,7 @@ def checkpoint_path(out: Path) -> Path:
     return out.with_name(f".{out.name}.checkpoint")
 
 
-def kept_iteration(out: Path) -> int | None:
+def checkpoint_iteration(out: Path) -> int | None:
     """Return the iteration that the run which writes `out` would resume from, if there is one."""
     try:
         with open_zip(checkpoint_path(out)) as group:
@@ -54,7 +54,7 @@ def kept_iteration(out: Path) -> int | None:
         return None
 
 
-def kept_objectives(path: Path) -> tuple[np.ndarray, np.ndarray]:
+def checkpoint_objectives(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Return the iterations that a checkpoint has records of, and their objectives."""
     with open_zip(path) as group:
         recorded = group.group("recorded")

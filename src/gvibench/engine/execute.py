@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from gvibench import models, solvers
 from gvibench import numerics as backends
 from gvibench.engine.checkpointing import Checkpoints
-from gvibench.engine.run import Progress, Reached, Run
+from gvibench.engine.run import Progress, Run, StepResult
 from gvibench.errors import Diverged
 from gvibench.numerics import Array, Backend
 from gvibench.solvers.base import stack, unstack
@@ -20,7 +20,7 @@ from gvibench.spec.run import RunSpec
 from gvibench.store.prepared import Prepared
 from gvibench.store.traces import Trace
 
-__all__ = ["CHECKPOINT_SECONDS", "execute", "execute_together", "run_code_hash"]
+__all__ = ["CHECKPOINT_SECONDS", "execute", "execute_lockstep", "run_code_hash"]
 
 CHECKPOINT_SECONDS = 120.0
 """How often a run keeps its state, unless told otherwise."""
@@ -66,12 +66,12 @@ def execute(
             checkpoints = Checkpoints(checkpoint, identity, checkpoint_every)
         run = Run(spec, data, backend, checkpoints, progress)
         _start(run, no_step)
-        while run.going:
+        while run.is_active:
             run.advance()
-        return _trace(run, data, clock, code, exclusive=exclusive, together=1)
+        return _trace(run, data, clock, code, exclusive=exclusive, lockstep_size=1)
 
 
-def execute_together(
+def execute_lockstep(
     specs: Sequence[RunSpec],
     data: Prepared,
     *,
@@ -92,12 +92,12 @@ def execute_together(
     pairs = list(zip(specs, progress, strict=True))
     if not exclusive and len({_in_common(spec) for spec in specs}) == 1:
         with _settings(specs[0]) as backend:
-            if Run(specs[0], data, backend).stacks:
+            if Run(specs[0], data, backend).supports_batching:
                 code = code_hash or run_code_hash(specs[0])
                 runs = [Run(spec, data, backend, progress=told) for spec, told in pairs]
-                _go_together(runs, no_step)
+                _run_lockstep(runs, no_step)
                 return [
-                    _trace(run, data, clock, code, exclusive=False, together=len(runs))
+                    _trace(run, data, clock, code, exclusive=False, lockstep_size=len(runs))
                     for run in runs
                 ]
     return [
@@ -119,18 +119,18 @@ def _in_common(spec: RunSpec) -> str:
 
 def _start(run: Run, no_step: str) -> None:
     run.start()
-    if no_step and run.going:
+    if no_step and run.is_active:
         run.end("failed", no_step)
 
 
-def _go_together(runs: Sequence[Run], no_step: str) -> None:
+def _run_lockstep(runs: Sequence[Run], no_step: str) -> None:
     for run in runs:
         _start(run, no_step)
-    while going := [run for run in runs if run.going]:
-        _advance_together(going)
+    while going := [run for run in runs if run.is_active]:
+        _step_lockstep(going)
 
 
-def _advance_together(runs: Sequence[Run]) -> None:
+def _step_lockstep(runs: Sequence[Run]) -> None:
     """Take the next steps of runs that are equally far, up to the next that is recorded.
 
     If one of them cannot take the next step, all take it alone: this one then ends as it would by
@@ -141,7 +141,7 @@ def _advance_together(runs: Sequence[Run]) -> None:
     start = state = stack([run.state for run in runs])
     failed = False
     try:
-        while state is start or not first.looks_at(state.iteration):
+        while state is start or not first.is_recorded(state.iteration):
             timer.start()
             following = first.solver.step(state, first.model, first.step_size(state.iteration))
             timer.stop()
@@ -157,10 +157,10 @@ def _advance_together(runs: Sequence[Run]) -> None:
         if first.recorder.is_due(state.iteration):
             metrics = list(first.model.metrics(state.mean, state.factor, state.oracle))
         for run, own_state, own_metrics in zip(runs, unstack(state), metrics, strict=True):
-            run.advance(Reached(own_state, share, own_metrics))
+            run.advance(StepResult(own_state, share, own_metrics))
     if failed:
         for run in runs:
-            if run.going:
+            if run.is_active:
                 run.advance()
 
 
@@ -185,11 +185,11 @@ class _Clock:
 
 
 def _trace(
-    run: Run, data: Prepared, clock: _Clock, code: str, *, exclusive: bool, together: int
+    run: Run, data: Prepared, clock: _Clock, code: str, *, exclusive: bool, lockstep_size: int
 ) -> Trace:
     """Return what is left of a run, which shared its time with others if they went together."""
     iterates = run.finish()
-    wall, cpu = (seconds / together for seconds in clock.read())
+    wall, cpu = (seconds / lockstep_size for seconds in clock.read())
     attrs = {
         "spec": run.spec.canonical(),
         "spec_hash": run.spec.spec_hash,
@@ -206,7 +206,7 @@ def _trace(
         "dtype": run.spec.dtype,
         "threads": run.spec.threads,
         "exclusive": exclusive,
-        "together": together,
+        "lockstep_size": lockstep_size,
         "versions": versions(),
         **machine(),
         "wall_seconds": wall,

@@ -18,7 +18,7 @@ from gvibench.spec.endings import gradient_tolerance, judge
 from gvibench.spec.run import RunSpec, canonical_json
 from gvibench.store.prepared import Prepared
 
-__all__ = ["Progress", "Reached", "Run", "initial_mean", "is_reduced"]
+__all__ = ["Progress", "Run", "StepResult", "initial_mean", "is_reduced"]
 
 Progress = Callable[[int, Recorder, float], None]
 """Takes the iteration, what has been recorded and the solver's time."""
@@ -55,7 +55,7 @@ def is_reduced(spec: RunSpec, solver: Solver, n: int, d: int) -> bool:
     return reduced
 
 
-class Reached(NamedTuple):
+class StepResult(NamedTuple):
     """Where steps have led."""
 
     state: State
@@ -120,20 +120,20 @@ class Run:
         self._mean: Array = backend.asarray(mean)
         self._checkpoints = checkpoints
         self._progress = progress
-        self._stretch = backend.steps_between_looks
+        self._stretch = backend.steps_between_syncs
         self._ended = False
 
     @property
-    def going(self) -> bool:
+    def is_active(self) -> bool:
         """Whether there is a next step to take."""
         return not self._ended and self.state.iteration < self.spec.iterations
 
     @property
-    def stacks(self) -> bool:
+    def supports_batching(self) -> bool:
         """Whether its steps may be taken at once with those of runs like it."""
         return (
-            self.solver.stacks
-            and self.model.stacks
+            self.solver.supports_batching
+            and self.model.supports_batching
             and self.reduction is None  # the basis depends on the initial mean
             and self.spec.seconds is None
         )
@@ -158,11 +158,11 @@ class Run:
         """Return the size of the step from an iterate to the next."""
         return self.spec.step / (1.0 + self.spec.step_decay * iteration)
 
-    def looks_at(self, iteration: int) -> bool:
+    def is_recorded(self, iteration: int) -> bool:
         """Whether an iterate is recorded."""
         return iteration == self.spec.iterations or self.recorder.wants(iteration)
 
-    def advance(self, reached: Reached | None = None) -> None:
+    def advance(self, reached: StepResult | None = None) -> None:
         """Take the next steps: one, or on a device some, up to the next that is recorded.
 
         Or go on from a state that was `reached` otherwise.
@@ -210,7 +210,7 @@ class Run:
             means = self.reduction.lift(means)
         return {"snapshot": np.array(self.recorder.snapshot), "mean": means, "factors": factors}
 
-    def _take(self, steps: int) -> Reached:
+    def _take(self, steps: int) -> StepResult:
         """Take so many steps, at most to the next recorded one; only then look at how they went."""
         timer, state = self.model.backend.timer(), self.state
         objectives = []
@@ -219,10 +219,10 @@ class Run:
             state = self.solver.step(state, self.model, self.step_size(state.iteration))
             timer.stop()
             objectives.append(self.recorder.objective_of(state))
-            if self.looks_at(state.iteration):
+            if self.is_recorded(state.iteration):
                 break
         self.recorder.check(objectives, state.iteration)
-        return Reached(state, timer.read())
+        return StepResult(state, timer.read())
 
     def _warm_up(self) -> None:
         """Take one step and forget it: code is compiled, caches are warm when the clock starts."""

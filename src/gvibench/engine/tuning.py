@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gvibench.engine.execute import execute_together
+from gvibench.engine.execute import execute_lockstep
 from gvibench.engine.optimum import NoOptimumError, find_optimum
 from gvibench.engine.tuning_grid import (
     EXTENSIONS,
@@ -79,7 +79,7 @@ def try_grid(
             groups.update(
                 zip(
                     new,
-                    execute_together(list(new.values()), part, code_hash=code_hash),
+                    execute_lockstep(list(new.values()), part, code_hash=code_hash),
                     strict=True,
                 )
             )

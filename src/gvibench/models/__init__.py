@@ -19,7 +19,7 @@ __all__ = [
     "build",
     "model_class",
     "modules_of",
-    "refuse_targets",
+    "validate_targets",
 ]
 
 # As text, so that a run depends only on the code of its own model.
@@ -49,7 +49,7 @@ def model_class(name: str) -> type[Model]:
     return found  # type: ignore[no-any-return]
 
 
-def refuse_targets(spec: ProblemSpec, *, real: bool) -> None:
+def validate_targets(spec: ProblemSpec, *, real: bool) -> None:
     """Refuse real targets for a model of two classes."""
     if real and spec.model != "linear":
         raise UserError(
@@ -63,7 +63,7 @@ def build(
 ) -> Model:
     """Return the model of one run on the given rows."""
     kind = model_class(spec.model)
-    refuse_targets(spec, real=not np.all(np.abs(train.y) == 1))
+    validate_targets(spec, real=not np.all(np.abs(train.y) == 1))
     sampling = (
         Sampling(spec.batch, spec.samples, spec.seed) if spec.expectation == "stochastic" else None
     )

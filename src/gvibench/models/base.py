@@ -173,10 +173,10 @@ class Model:
         raise NotImplementedError
 
     @property
-    def stacks(self) -> bool:
+    def supports_batching(self) -> bool:
         """Whether the oracle and the metrics are to be had of several runs at once."""
         whole = self.sampling is None and self.multiplicity == 1 and self._binary
-        return whole and self._fused is not None and self._fused.stacks
+        return whole and self._fused is not None and self._fused.supports_batching
 
     # What solvers call
 

@@ -49,7 +49,7 @@ class Backend(Protocol):
     """How large a block of rows may be so that a pass over it stays in the nearest big cache."""
     block_rows: int
     """How many rows it has at least: products with fewer lose more than the cache wins."""
-    steps_between_looks: int
+    steps_between_syncs: int
     """How many steps a run may take before it looks at a value, which waits for the device."""
 
     def asarray(self, values: Any) -> Array:

@@ -74,7 +74,7 @@ class CudaBackend:
 
     block_bytes = 256 * 1024 * 1024
     block_rows = 1
-    steps_between_looks = 16
+    steps_between_syncs = 16
 
     def __init__(self, dtype: str = "float64") -> None:
         import cupy

@@ -46,7 +46,7 @@ class NumpyBackend:
     xp: Any = np
     block_bytes = 512 * 1024
     block_rows = 256
-    steps_between_looks = 1
+    steps_between_syncs = 1
 
     def __init__(self, dtype: str = "float64") -> None:
         self.dtype = np.dtype(dtype)

@@ -8,7 +8,7 @@ import numpy as np
 from gvibench.models.base import Curvature, Model, Oracle
 from gvibench.numerics import Array, Backend
 from gvibench.numerics.gaussian import CovarianceFactor, Factor
-from gvibench.spec.run import Frozen
+from gvibench.spec.run import StrictModel
 
 __all__ = ["Solver", "State", "stack", "unstack"]
 
@@ -31,7 +31,7 @@ class State(NamedTuple):
     """What else a solver carries from step to step: an array, or a tuple of arrays and numbers."""
 
 
-class Solver(Frozen):
+class Solver(StrictModel):
     """Base of all solvers; the fields of a subclass are its options.
 
     A solver knows the model and its own state, nothing of recording, stopping or files. It may
@@ -48,7 +48,7 @@ class Solver(Frozen):
     adaptive: ClassVar[bool] = False
     """Whether a step looks at values to decide how long it is, which waits for the device."""
 
-    stacks: ClassVar[bool] = False
+    supports_batching: ClassVar[bool] = False
     """Whether a step takes the states of several runs at once, as `stack` makes one of them.
 
     A class that changes the step of another must say so anew.
@@ -56,8 +56,12 @@ class Solver(Frozen):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if {"step", "evaluate", "advance"} & cls.__dict__.keys() and "stacks" not in cls.__dict__:
-            cls.stacks = False
+        if {
+            "step",
+            "evaluate",
+            "advance",
+        } & cls.__dict__.keys() and "supports_batching" not in cls.__dict__:
+            cls.supports_batching = False
 
     @property
     def rotation_invariant(self) -> bool:

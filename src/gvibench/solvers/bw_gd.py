@@ -29,7 +29,7 @@ class BwGd(Solver):
         "Lambert, Chewi, Bach, Bonnabel and Rigollet, Variational inference via Wasserstein "
         "gradient flows, NeurIPS 2022"
     )
-    stacks: ClassVar[bool] = True
+    supports_batching: ClassVar[bool] = True
 
     def step(self, state: State, model: Model, rho: float) -> State:
         backend = model.backend

@@ -30,7 +30,7 @@ class FbGvi(Solver):
         "Diao, Balasubramanian, Chewi and Salim, Forward-backward Gaussian variational inference "
         "via JKO in the Bures-Wasserstein space, ICML 2023"
     )
-    stacks: ClassVar[bool] = True
+    supports_batching: ClassVar[bool] = True
 
     def step(self, state: State, model: Model, rho: float) -> State:
         backend, xp = model.backend, model.backend.xp

@@ -27,7 +27,7 @@ class Gd(Solver):
     id: ClassVar[str] = "gd"
     title: ClassVar[str] = "GD"
     reference: ClassVar[str] = "Opper and Archambeau, The variational Gaussian revisited, 2009"
-    stacks: ClassVar[bool] = True
+    supports_batching: ClassVar[bool] = True
 
     def init(self, model: Model, mean: Array, scale: float) -> State:
         backend = model.backend

@@ -28,7 +28,7 @@ class GdChol(Solver):
     reference: ClassVar[str] = (
         "Challis and Barber, Gaussian Kullback-Leibler approximate inference, JMLR 2013"
     )
-    stacks: ClassVar[bool] = True
+    supports_batching: ClassVar[bool] = True
 
     @property
     def rotation_invariant(self) -> bool:

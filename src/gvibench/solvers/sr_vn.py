@@ -31,7 +31,7 @@ class SrVn(Solver):
         "natural-gradient variational inference, TMLR 2025"
     )
     curvature: ClassVar[Curvature] = "whitened"
-    stacks: ClassVar[bool] = True
+    supports_batching: ClassVar[bool] = True
 
     @property
     def rotation_invariant(self) -> bool:

@@ -34,7 +34,7 @@ class SvgdDensity(Solver):
         "Liu, Ghosal, Balasubramanian and Pillai, Towards understanding the dynamics of "
         "Gaussian-Stein variational gradient descent, NeurIPS 2023"
     )
-    stacks: ClassVar[bool] = True
+    supports_batching: ClassVar[bool] = True
 
     kernel: Literal["linear", "centred"] = "linear"
     """`linear` is x'y + 1, `centred` is (x - m)'(y - m) + 1."""

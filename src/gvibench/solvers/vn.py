@@ -28,7 +28,7 @@ class Vn(Solver):
     id: ClassVar[str] = "vn"
     title: ClassVar[str] = "VN"
     reference: ClassVar[str] = "Khan and Rue, The Bayesian learning rule, JMLR 2023"
-    stacks: ClassVar[bool] = True
+    supports_batching: ClassVar[bool] = True
 
     def init(self, model: Model, mean: Array, scale: float) -> State:
         backend = model.backend

@@ -63,7 +63,7 @@ Size = Count | Annotated[float, Field(gt=0, lt=1)]
 Option = bool | int | float | str
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=80)]
 
-MOST_SHOWN = 100
+MAX_SHOWN_CHARACTERS = 100
 """Characters of a wrong value that a message repeats."""
 
 EXTRA_RECORDS = (
@@ -80,13 +80,13 @@ EXTRA_RECORDS = (
 """What a run records only on request."""
 
 
-class Frozen(BaseModel):
+class StrictModel(BaseModel):
     """Immutable, and strict about names: a misspelt key is an error, never ignored."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class DataSpec(Frozen):
+class DataSpec(StrictModel):
     """Which rows a run sees: the key of one prepared data file."""
 
     dataset: Name
@@ -112,7 +112,7 @@ class DataSpec(Frozen):
     """Settings of the data set itself: the binary task of `mnist`, the sizes of `synthetic`."""
 
 
-class ProblemSpec(Frozen):
+class ProblemSpec(StrictModel):
     """What is minimised: all that an optimum depends on."""
 
     data: DataSpec
@@ -313,7 +313,7 @@ def _shown(value: object) -> str:
         text = repr(value)
     except (ValueError, RecursionError):  # Python prints no number of 5000 digits
         return f"{type(value).__name__} too large to show"
-    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+    return text if len(text) <= MAX_SHOWN_CHARACTERS else f"{text[:MAX_SHOWN_CHARACTERS]}…"
 
 
 def _most_telling(errors: "list[ErrorDetails]") -> "ErrorDetails":

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from gvibench.errors import UserError
 
-__all__ = ["AGGREGATE", "opened_study"]
+__all__ = ["AGGREGATE", "locate_aggregate"]
 
 AGGREGATE = "aggregate.zarr.zip"
 
 
 @contextlib.contextmanager
-def opened_study(path: Path) -> Iterator[Path]:
+def locate_aggregate(path: Path) -> Iterator[Path]:
     """Yield the path of a study's aggregate, given its folder, the aggregate or an archive.
 
     Figures and tables, if the study has them, are beside the aggregate in `figures` and `tables`.

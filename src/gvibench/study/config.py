@@ -27,19 +27,19 @@ from gvibench import figures, tables
 from gvibench.spec.run import (
     Count,
     DataSpec,
-    Frozen,
     Name,
     NonNegative,
     Option,
     Positive,
     RunSpec,
     Seed,
+    StrictModel,
     parse,
 )
 
 __all__ = [
+    "MAX_RUNS",
     "MODELS",
-    "MOST_RUNS",
     "Config",
     "DatasetSettings",
     "LogGrid",
@@ -79,14 +79,14 @@ def _distinct(values: list[Any]) -> list[Any]:
     return values
 
 
-MOST_RUNS = 100_000
+MAX_RUNS = 100_000
 """More than this in one config is a slip of the pen."""
 
 Number = Annotated[Positive, BeforeValidator(_is_number, json_schema_input_type=float)]
 Numbers = Annotated[list[Number], Field(min_length=1), AfterValidator(_distinct)]
 
 
-class LogGrid(Frozen):
+class LogGrid(StrictModel):
     """Numbers spaced evenly on a logarithmic scale."""
 
     start: Number
@@ -112,7 +112,7 @@ class LogGrid(Frozen):
 Steps = Literal["paper", "tuned"] | Number | Numbers | LogGrid
 Scales = Number | Numbers
 Seeds = (
-    Annotated[int, Field(ge=1, le=MOST_RUNS)]
+    Annotated[int, Field(ge=1, le=MAX_RUNS)]
     | Annotated[list[Seed], Field(min_length=1), AfterValidator(_distinct)]
 )
 
@@ -135,7 +135,7 @@ def _optional(model: type[BaseModel], without: set[str]) -> dict[str, Any]:
 
 
 _RunFields: Any = create_model(
-    "_RunFields", __base__=Frozen, **_optional(RunSpec, without=_ELSEWHERE)
+    "_RunFields", __base__=StrictModel, **_optional(RunSpec, without=_ELSEWHERE)
 )
 
 
@@ -178,7 +178,7 @@ class DatasetSettings(_DataFields):
     """What a solver does differently on this data set."""
 
 
-class Tuning(Frozen):
+class Tuning(StrictModel):
     """How `step: tuned` finds a step and an initial scale, each solver on its own."""
 
     steps: LogGrid = LogGrid(start=1e-4, stop=1.0, count=5)
@@ -303,7 +303,7 @@ StudyName = Annotated[Name, AfterValidator(_free_name)]
 Folder = Annotated[str, Field(max_length=1000), AfterValidator(_usable_folder)]
 
 
-class Style(Frozen):
+class Style(StrictModel):
     """How figures look; changing it draws them again and runs nothing else."""
 
     width: Literal["column", "page"] = "page"
@@ -314,7 +314,7 @@ class Style(Frozen):
     """What lines show over the seeds; bands reach from the smallest to the largest value."""
 
 
-class DaskOnSlurm(Frozen):
+class DaskOnSlurm(StrictModel):
     """Dask workers of one core each; needs `gvibench[slurm]`."""
 
     workers: Annotated[int, Field(ge=1)] = 4
@@ -329,7 +329,7 @@ class DaskOnSlurm(Frozen):
     """Default: Slurm's."""
 
 
-class Dask(Frozen):
+class Dask(StrictModel):
     """The Dask cluster that traces are aggregated on: a running one, or one made for it."""
 
     scheduler_address: str | None = None
@@ -344,7 +344,7 @@ class Dask(Frozen):
         return self
 
 
-class Config(Frozen):
+class Config(StrictModel):
     """A config file: one study or several."""
 
     studies: Annotated[dict[StudyName, Study], Field(min_length=1)]

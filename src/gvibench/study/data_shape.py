@@ -19,7 +19,7 @@ from gvibench.datasets.read import UNPACKING_ERRORS, open_raw
 from gvibench.errors import UserError
 from gvibench.spec.run import DataSpec
 
-__all__ = ["Shape", "refuse_unusable_data", "shape_of", "training_rows"]
+__all__ = ["Shape", "shape_of", "training_rows", "validate_data"]
 
 MOST_COUNTED = 50_000_000
 """Bytes of a text file whose lines are counted: more would make planning slow."""
@@ -42,7 +42,7 @@ class Shape(NamedTuple):
     """Different targets of the user's own file; many count as three."""
 
 
-def refuse_unusable_data(spec: DataSpec) -> None:
+def validate_data(spec: DataSpec) -> None:
     """Refuse a file that cannot be read and a split that the data set is too small for."""
     for path in (spec.path, spec.test_path):
         if path is not None and set(path) & set("{}"):

@@ -6,12 +6,12 @@ from gvibench.datasets.catalogue import complete, find
 from gvibench.spec.paper_values import PAPER_STEPS
 from gvibench.spec.run import DataSpec, ProblemSpec, parse
 
-__all__ = ["completed_spec"]
+__all__ = ["complete_spec"]
 
 Problem = TypeVar("Problem", bound=ProblemSpec)
 
 
-def completed_spec(
+def complete_spec(
     kind: type[Problem],
     data: dict[str, Any],
     values: dict[str, Any],

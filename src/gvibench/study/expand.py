@@ -11,11 +11,11 @@ from pathlib import PurePosixPath
 
 from gvibench.errors import UserError
 from gvibench.spec.run import ProblemSpec, RunSpec, canonical_json, hash_text, suggest
-from gvibench.study.config import MOST_RUNS, Config, Study
+from gvibench.study.config import MAX_RUNS, Config, Study
 from gvibench.study.data_shape import training_rows
 from gvibench.study.plan import BetaJob, DataJob, OptimumJob, Plan, RunJob, TuningJob, template
-from gvibench.study.requirements import Planned, refuse_impossible_outputs
-from gvibench.study.variants import Variant, refuse_equal_titles, refuse_idle_variation, variants
+from gvibench.study.requirements import Planned, validate_outputs
+from gvibench.study.variants import Variant, validate_titles, validate_variation, variants
 
 __all__ = ["expand"]
 
@@ -40,8 +40,8 @@ def expand(config: Config) -> Plan:
                 raise UserError(f"studies.{name}: two different runs have the path {job.path}")
             plan.runs[job.path] = job
             runs += len(job.specs)
-            if runs > MOST_RUNS:
-                raise UserError(f"studies.{name}: more than {MOST_RUNS} runs: vary less at a time")
+            if runs > MAX_RUNS:
+                raise UserError(f"studies.{name}: more than {MAX_RUNS} runs: vary less at a time")
     _refuse_names(plan)
     return plan
 
@@ -103,9 +103,9 @@ def _expand_study(plan: Plan, name: str, study: Study) -> Iterator[RunJob]:
                 f"studies.{name}: on '{dataset}' runs with different expectations are compared: "
                 "add 'record: [objective_exact]' to the study, so that all are measured alike"
             )
-        refuse_equal_titles(study, dataset, f"studies.{name}")
-    refuse_idle_variation(study, [one.spec for one in every], f"studies.{name}")
-    refuse_impossible_outputs(study.figures, study.tables, every, f"studies.{name}")
+        validate_titles(study, dataset, f"studies.{name}")
+    validate_variation(study, [one.spec for one in every], f"studies.{name}")
+    validate_outputs(study.figures, study.tables, every, f"studies.{name}")
 
 
 def _recorded_with(spec: RunSpec) -> str:

@@ -12,7 +12,7 @@ from gvibench.spec.paper_values import PAPER_RESULTS
 from gvibench.spec.run import RunSpec
 from gvibench.study.data_shape import shape_of
 
-__all__ = ["Planned", "refuse_impossible_outputs"]
+__all__ = ["Planned", "validate_outputs"]
 
 CLAIMED = ("bw-gd", "ng-flow", "sr-vn")
 """Solvers that a theorem is about."""
@@ -34,7 +34,7 @@ Needs = Callable[[Sequence[Planned]], str]
 """Returns what a study lacks, in words that follow "needs"; empty if nothing."""
 
 
-def refuse_impossible_outputs(
+def validate_outputs(
     figures: Iterable[str], tables: Iterable[str], every: Sequence[Planned], where: str
 ) -> None:
     """Refuse figures and tables that the runs of a study cannot give."""

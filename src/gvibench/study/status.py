@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from gvibench.engine.checkpointing import checkpoint_path, kept_iteration
+from gvibench.engine.checkpointing import checkpoint_iteration, checkpoint_path
 from gvibench.engine.progress import duration
 from gvibench.errors import UserError
 from gvibench.store.traces import check_attributes
@@ -75,7 +75,7 @@ def _progress_of_run(job: Job, run: RunJob) -> Progress:
     out = Path(job.path)
     if out.exists():
         return _finished(job, run, out)
-    iteration = kept_iteration(out)
+    iteration = checkpoint_iteration(out)
     if iteration is None:
         return _not_finished(job)
     share = iteration / max(run.specs[0].iterations, 1)

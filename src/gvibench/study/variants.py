@@ -13,14 +13,14 @@ from gvibench import solvers
 from gvibench.datasets.catalogue import complete, find
 from gvibench.engine.run import is_reduced
 from gvibench.errors import UserError
-from gvibench.models import refuse_targets
+from gvibench.models import validate_targets
 from gvibench.spec.paper_values import PAPER_STEPS
 from gvibench.spec.run import DataSpec, RunSpec, parse, suggest
 from gvibench.study.config import DatasetSettings, LogGrid, Settings, SolverSettings, Study
-from gvibench.study.data_shape import refuse_unusable_data, training_rows
+from gvibench.study.data_shape import training_rows, validate_data
 from gvibench.study.resources import sizes
 
-__all__ = ["Variant", "refuse_equal_titles", "refuse_idle_variation", "variants"]
+__all__ = ["Variant", "validate_titles", "validate_variation", "variants"]
 
 TUNED = "tuned"
 PLACEHOLDER = 1.0
@@ -65,7 +65,7 @@ def variants(study: Study, dataset: str, solver: str, where: str) -> Iterator[Va
                 yield variant
 
 
-def refuse_equal_titles(study: Study, dataset: str, where: str) -> None:
+def validate_titles(study: Study, dataset: str, where: str) -> None:
     """Refuse solvers that a reader of figures and tables could not tell apart."""
     labels: dict[str, str] = {}
     for label in study.solvers:
@@ -80,7 +80,7 @@ def refuse_equal_titles(study: Study, dataset: str, where: str) -> None:
             )
 
 
-def refuse_idle_variation(study: Study, every: list[RunSpec], where: str) -> None:
+def validate_variation(study: Study, every: list[RunSpec], where: str) -> None:
     """Refuse a key of `vary` that no run of the study uses."""
     for key in study.vary:
         if every and all(key in spec.unused_fields() for spec in every):
@@ -115,7 +115,7 @@ def _changed(
     options = {**of_solver.options, **nearest.options, **_mapping(values, "solver_options", where)}
     with _located(where):
         values["data"] = data = _data_spec(of_dataset, dataset, changes, values.get("model"))
-        refuse_unusable_data(data)
+        validate_data(data)
         values["solver_options"] = solvers.configure(solver_id, options).model_dump()
     values["solver"] = solver_id
     steps, scales = values.pop("step", None), values.pop("init_scale", 1.0)
@@ -133,19 +133,19 @@ def _changed(
     for step, scale in pairs:
         spec = parse(RunSpec, {**values, "step": step, "init_scale": scale}, where)
         with _located(where):
-            _refuse_impossible(spec, beta_tuned)
+            _validate_combination(spec, beta_tuned)
         start = TUNED if tuned else f"step-{_label(step)}_scale-{_label(scale)}"
         shown = {key: value for key, value in changes.items() if key not in spec.unused_fields()}
         label = "_".join([start, *(f"{key}-{_label(value)}" for key, value in shown.items())])
         yield Variant(label, spec.without_unused(), tuned, beta_tuned)
 
 
-def _refuse_impossible(spec: RunSpec, beta_tuned: bool) -> None:
+def _validate_combination(spec: RunSpec, beta_tuned: bool) -> None:
     """Refuse settings that are valid one by one but cannot be combined."""
     solver = solvers.configure(spec.solver, spec.solver_options)
     rows, columns = sizes(spec.data)
     is_reduced(spec, solver, training_rows(spec.data) or rows, columns)
-    refuse_targets(spec, real=spec.data.options.get("target") == "regression")
+    validate_targets(spec, real=spec.data.options.get("target") == "regression")
     if beta_tuned and spec.model == "non-convex":
         raise UserError(
             "beta 'tuned' judges every beta at its optimum, and model 'non-convex' has no single "

@@ -61,11 +61,11 @@ def write_comparison(first: Path, second: Path, out: Path) -> None:
     from gvibench.report.page.document import write_document
     from gvibench.report.page.payload import Study, payload
     from gvibench.report.page.sections import figures_of
-    from gvibench.store.aggregates import opened_study
+    from gvibench.store.aggregates import locate_aggregate
 
     with (
-        opened_study(first) as path_of_one,
-        opened_study(second) as path_of_other,
+        locate_aggregate(first) as path_of_one,
+        locate_aggregate(second) as path_of_other,
         open_aggregate(path_of_one) as one,
         open_aggregate(path_of_other) as other,
     ):

@@ -41,7 +41,7 @@ class FusedOracle(ABC):
     The root C of a covariance is a lower triangular matrix `triangle`, or the transpose of that.
     """
 
-    stacks: ClassVar[bool]
+    supports_batching: ClassVar[bool]
     """Whether stacks of means and triangles give stacks of results."""
 
     def __init__(self, expectation: Expectation, x: Array, y: Array, beta: float) -> None:
@@ -68,7 +68,7 @@ class FusedOracle(ABC):
 class FewFeatures(FusedOracle):
     """With at most `FEW_FEATURES`: all arithmetic is in the kernel."""
 
-    stacks = True
+    supports_batching = True
 
     def __init__(self, expectation: Expectation, x: Array, y: Array, beta: float) -> None:
         super().__init__(expectation, x, y, beta)
@@ -103,7 +103,7 @@ class FewFeatures(FusedOracle):
 class ManyFeatures(FusedOracle):
     """With any number of features: the kernel calls a BLAS for products of blocks of rows."""
 
-    stacks = False
+    supports_batching = False
 
     def __init__(self, expectation: Expectation, x: Array, y: Array, beta: float) -> None:
         super().__init__(expectation, x, y, beta)
