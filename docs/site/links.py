@@ -1,7 +1,7 @@
-"""README.md becomes the first page, and files outside docs/ that a page links to come along.
+"""Use README.md as the first page, and copy files outside docs/ that pages link to.
 
-Pages link to each other and to the repository as they do on GitHub. In the site, what is in docs/
-moves up to the top, and everything else stays where it is.
+Pages use the same links as on GitHub. In the site, the contents of docs/ move to the top level, and
+all other files keep their paths.
 """
 
 import re
@@ -11,18 +11,18 @@ from posixpath import normpath, relpath
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[2]
-# [text](target#anchor), but not what stands in code
+# [text](target#anchor), or code, which is left unchanged
 LINK = re.compile(r"```.*?```|`[^`\n]*`|\]\((?P<target>[^)#\s]+)(?P<rest>[^)\s]*)\)", re.DOTALL)
 
 
 def on_files(files, config):
-    """Add the first page, and whatever pages link to outside docs/."""
+    """Add the first page and the files outside docs/ that pages link to."""
     files.append(File.generated(config, "index.md", abs_src_path=str(ROOT / "README.md")))
     waiting = list(files.documentation_pages())
     while waiting:
         page = waiting.pop()
-        for found in LINK.finditer(page.content_string):
-            uri = in_site(page.src_uri, found["target"])
+        for link in LINK.finditer(page.content_string):
+            uri = in_site(page.src_uri, link["target"])
             if uri and files.get_file_from_path(uri) is None and (ROOT / uri).is_file():
                 file = File.generated(config, uri, abs_src_path=str(ROOT / uri))
                 files.append(file)
@@ -32,19 +32,19 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, **_):
-    """Let links lead to where their targets are in the site."""
+    """Rewrite links to the paths of their targets in the site."""
 
-    def moved(found):
-        uri = in_site(page.file.src_uri, found["target"])
+    def rewrite(link):
+        uri = in_site(page.file.src_uri, link["target"])
         if uri is None:
-            return found[0]
-        return f"]({relpath(uri, PurePosixPath(page.file.src_uri).parent)}{found['rest']})"
+            return link[0]
+        return f"]({relpath(uri, PurePosixPath(page.file.src_uri).parent)}{link['rest']})"
 
-    return LINK.sub(moved, markdown)
+    return LINK.sub(rewrite, markdown)
 
 
 def in_site(page: str, target: str | None) -> str | None:
-    """Say where in the site the target of a link is; None if it is elsewhere or no link at all."""
+    """Return the path of a link's target in the site, or None for external targets and code."""
     if target is None or ":" in target:
         return None
     path = normpath((in_repository(page).parent / target).as_posix())
@@ -54,7 +54,7 @@ def in_site(page: str, target: str | None) -> str | None:
 
 
 def in_repository(uri: str) -> PurePosixPath:
-    """Say where the file is that has this place in the site."""
+    """Return the path in the repository of a file of the site."""
     if uri == "index.md":
         return PurePosixPath("README.md")
     inside = PurePosixPath("docs", uri)

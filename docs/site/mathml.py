@@ -1,11 +1,11 @@
-"""Formulas become MathML when the site is built, which browsers show without any script."""
+"""Convert formulas to MathML, which browsers display without scripts."""
 
 import html
 import re
 
 from latex2mathml.converter import convert
 
-# What the Markdown extension `arithmatex` makes of $...$ and $$...$$, code left alone.
+# Output of the Markdown extension `arithmatex` for $...$ and $$...$$ outside code.
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
 
 
@@ -14,7 +14,7 @@ def on_page_content(content, **_):
     return FORMULA.sub(as_mathml, content)
 
 
-def as_mathml(found):
+def as_mathml(formula):
     """Convert one formula."""
-    display = "block" if found[2] == "[" else "inline"
-    return convert(html.unescape(found[3]).strip(), display=display)
+    display = "block" if formula[2] == "[" else "inline"
+    return convert(html.unescape(formula[3]).strip(), display=display)
