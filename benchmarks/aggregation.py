@@ -1,4 +1,4 @@
-"""Time of aggregating many traces, beside plain zarr and xarray on the same files.
+"""Measure the time to aggregate traces, and compare it with reading them by zarr and xarray.
 
 python benchmarks/aggregation.py [TRACES] [POINTS]
 """
@@ -28,7 +28,8 @@ from gvibench.study.aggregate import aggregate
 COUNT, POINTS = 500, 2000
 
 
-def make(folder: Path, count: int, points: int) -> Path:
+def write_study(folder: Path, count: int, points: int) -> Path:
+    """Write random traces and their manifest; return the path of the manifest."""
     rng = np.random.default_rng(0)
     names = list(SCALARS)[:8]
     entries = []
@@ -77,16 +78,17 @@ def read_with_xarray(path: Path) -> None:
 
 
 def seconds(function: Callable[[], object]) -> float:
-    started = time.perf_counter()  # aggregation has threads and processes of its own
+    # Wall time, because aggregation uses several threads and processes.
+    started = time.perf_counter()
     function()
     return time.perf_counter() - started
 
 
 def measure(count: int = COUNT, points: int = POINTS) -> dict[str, float]:
-    """Return seconds per trace, ours and those of other readers."""
+    """Return seconds per trace for gvibench, zarr and xarray."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        manifest = make(folder, count, points)
+        manifest = write_study(folder, count, points)
         ours = seconds(lambda: aggregate(manifest, folder / "out.zarr.zip")) / count
         sample = [folder / f"{k}.zarr.zip" for k in range(min(50, count))]
         by_zarr = seconds(lambda: [read_with_zarr(path) for path in sample]) / len(sample)
@@ -94,13 +96,13 @@ def measure(count: int = COUNT, points: int = POINTS) -> dict[str, float]:
     return {"gvibench aggregates": ours, "zarr reads": by_zarr, "xarray reads": by_xarray}
 
 
-def as_table(found: dict[str, float]) -> str:
-    lines = [[f"{who} a trace", f"{1e3 * value:.2f}"] for who, value in found.items()]
-    return table(["what", "ms"], lines)
+def as_table(results: dict[str, float]) -> str:
+    lines = [[f"{name} a trace", f"{1e3 * value:.2f}"] for name, value in results.items()]
+    return table(["operation", "ms"], lines)
 
 
 if __name__ == "__main__":
     print(as_table(measure(*map(int, sys.argv[1:]))))
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    print(f"peak memory: {own:.0f} MB here, {children:.0f} MB in the largest worker")
+    print(f"peak memory: {own:.0f} MB in this process, {children:.0f} MB in the largest worker")

@@ -1,4 +1,4 @@
-"""Measure everything and write docs/performance.md; with names of sections, print those instead.
+"""Run all benchmarks and write docs/performance.md, or print the named sections only.
 
 python benchmarks/bench.py [SECTION ...]
 """
@@ -28,9 +28,9 @@ TEMPLATE = Path(__file__).with_name("page.md")
 
 
 def measured(module, *arguments) -> tuple[str, list[str]]:
-    """Return a module's table, and what does not reach what is required."""
-    found = module.measure(*arguments)
-    return module.as_table(found), module.missed(found) if hasattr(module, "missed") else []
+    """Return the table of a benchmark and a sentence for each requirement that is not met."""
+    results = module.measure(*arguments)
+    return module.as_table(results), module.missed(results) if hasattr(module, "missed") else []
 
 
 SECTIONS: dict[str, Callable[[], tuple[str, list[str]]]] = {
@@ -52,26 +52,26 @@ def describe_machine(load: float) -> str:
     return (
         f"Measured on {datetime.date.today()} on: {here['processor']}, {os.cpu_count()} cores, "
         f"{here['system']}; {software}, SciPy {known['scipy']}, {', '.join(sorted(libraries))}. "
-        f"Load of the machine before: {load:.1f}."
+        f"Load average before: {load:.1f}."
     )
 
 
 def main(names: list[str]) -> None:
     load = os.getloadavg()[0]
-    backends.select("cpu")  # loads the BLAS that is to be limited
-    found, missed = {}, []
+    backends.select("cpu")  # load the BLAS before limiting its threads
+    tables, missed = {}, []
     with threadpool_limits(1):
         for name in names or SECTIONS:
             print(f"measuring {name} ...", file=sys.stderr, flush=True)
-            found[name], sentences = SECTIONS[name]()
-            print(found[name], file=sys.stderr, flush=True)
+            tables[name], sentences = SECTIONS[name]()
+            print(tables[name], file=sys.stderr, flush=True)
             missed += sentences
     if names:
-        print(*found.values(), *missed, sep="\n\n")
+        print(*tables.values(), *missed, sep="\n\n")
         return
-    verdict = "Everything required below is reached."
+    verdict = "All requirements below are met."
     if missed:
-        verdict = "**Not reached:** " + " ".join(missed)
+        verdict = "**Requirements not met:** " + " ".join(missed)
     text = TEMPLATE.read_text().format(
         machine=describe_machine(load),
         verdict=verdict,
@@ -79,7 +79,7 @@ def main(names: list[str]) -> None:
         count=aggregation.COUNT,
         points=aggregation.POINTS,
         runs=packing.RUNS,
-        **found,
+        **tables,
     )
     with atomic_path(PAGE) as part:
         part.write_text(text)

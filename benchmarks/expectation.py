@@ -1,10 +1,10 @@
-"""Time per point: `exact` against the 20-piece bound, both compiled.
+"""Compare the time per point of `exact` and of the 20-piece bound, both compiled.
 
     python benchmarks/expectation.py
 
-Means and variances as they occur in runs: means of a few standard deviations of the logistic
-density, exponential variances. With them spread three and ten times as wide, points lie all over
-the table of `exact`.
+Means and variances are distributed as in runs: normal means with three times the scale of the
+logistic density, exponential variances. Spread three and ten times as widely, the points cover the
+whole table of `exact`.
 """
 
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from gvibench.numerics import expectations
 POINTS = 10_000
 SPREADS = (1.0, 3.0, 10.0)
 LIMIT = 0.2
-"""Of the time of the bound."""
+"""Maximum time of `exact`, relative to the time of the bound."""
 
 
 class Result(NamedTuple):
@@ -33,11 +33,12 @@ def compare(spread: float) -> Result:
     mu = 3.0 * spread * rng.standard_normal(POINTS)
     s2 = spread**2 * rng.exponential(size=POINTS)
     results = np.empty((3, POINTS))
-    ways = {name: expectations.build(name).evaluate for name in ("exact", "piecewise")}
-    found = interleaved(
-        {name: lambda way=way: way(mu, s2, *results) for name, way in ways.items()}, seconds=1.0
+    methods = {name: expectations.build(name).evaluate for name in ("exact", "piecewise")}
+    times = interleaved(
+        {name: lambda call=call: call(mu, s2, *results) for name, call in methods.items()},
+        seconds=1.0,
     )
-    return Result(spread, found["exact"] / POINTS, found["piecewise"] / POINTS)
+    return Result(spread, times["exact"] / POINTS, times["piecewise"] / POINTS)
 
 
 def measure() -> list[Result]:
@@ -60,7 +61,7 @@ def as_table(results: list[Result]) -> str:
 
 
 def missed(results: list[Result]) -> list[str]:
-    """Return what is slower than required, as sentences."""
+    """Return a sentence for each requirement that is not met."""
     return [
         f"`exact` takes {r.exact / r.bound:.2f} x the time of 20 pieces at spread {r.spread:g}, "
         f"not {LIMIT:g} x."

@@ -1,4 +1,4 @@
-"""How the time of an iteration grows with rows and features, as fitted exponents.
+"""Fit how the time of an iteration grows with the numbers of rows and features.
 
 python benchmarks/growth.py
 """
@@ -20,7 +20,7 @@ LIMITS = {"n": 1.05, "d": 2.1}
 
 
 def exponent(solver_id: str, shapes: list[tuple[int, int]], sizes: tuple[int, ...]) -> float:
-    """Return the slope of log time over log size, the problems taking turns."""
+    """Return the slope of log time over log size."""
     solver = solvers.configure(solver_id, {})
     steps = {}
     for n, d in shapes:
@@ -32,36 +32,37 @@ def exponent(solver_id: str, shapes: list[tuple[int, int]], sizes: tuple[int, ..
 
 
 def measure() -> dict[tuple[str, str], float]:
-    """Return the exponent for each solver in n and in d."""
-    found = {}
+    """Return the exponents of n and d for each solver."""
+    exponents = {}
     for solver in SOLVERS:
-        found[solver, "n"] = exponent(solver, [(n, AT_FEATURES) for n in ROWS], ROWS)
-        found[solver, "d"] = exponent(solver, [(AT_ROWS, d) for d in FEATURES], FEATURES)
-    return found
+        exponents[solver, "n"] = exponent(solver, [(n, AT_FEATURES) for n in ROWS], ROWS)
+        exponents[solver, "d"] = exponent(solver, [(AT_ROWS, d) for d in FEATURES], FEATURES)
+    return exponents
 
 
-def as_table(found: dict[tuple[str, str], float]) -> str:
+def as_table(exponents: dict[tuple[str, str], float]) -> str:
     ranges = {
         "n": f"n from {ROWS[0]:,} to {ROWS[-1]:,}, d = {AT_FEATURES}",
         "d": f"d from {FEATURES[0]} to {FEATURES[-1]}, n = {AT_ROWS:,}",
     }
     lines = [
         [solver, ranges[by], f"{value:.2f}", f"{EXPECTED[by]:g}", f"{LIMITS[by]:g}"]
-        for (solver, by), value in found.items()
+        for (solver, by), value in exponents.items()
     ]
     return table(["solver", "range", "exponent", "expected", "required at most"], lines)
 
 
-def missed(found: dict[tuple[str, str], float]) -> list[str]:
+def missed(exponents: dict[tuple[str, str], float]) -> list[str]:
+    """Return a sentence for each requirement that is not met."""
     return [
         f"The time of {solver} grows with {by} to the power {value:.2f}, not {LIMITS[by]:g}."
-        for (solver, by), value in found.items()
+        for (solver, by), value in exponents.items()
         if value > LIMITS[by]
     ]
 
 
 if __name__ == "__main__":
-    backends.select("cpu")  # loads the BLAS that is to be limited
+    backends.select("cpu")  # load the BLAS before limiting its threads
     with threadpool_limits(1):
-        exponents = measure()
-    print(as_table(exponents), *missed(exponents), sep="\n")
+        results = measure()
+    print(as_table(results), *missed(results), sep="\n")

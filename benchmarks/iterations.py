@@ -1,11 +1,12 @@
-"""Time per iteration: ours, what cannot be skipped, and the straightforward way.
+"""Compare the time of an iteration with the BLAS floor and with straightforward code.
 
     python benchmarks/iterations.py [DATASET ...]
 
-The floor is the BLAS and LAPACK calls that no correct implementation can skip, on the run's own
+The floor consists of the BLAS and LAPACK calls that no correct implementation can skip, on the same
 rows: TRMM for the variances, SYRK for the curvature, two GEMV, and POTRF for vn. The yardstick adds
-the compiled `exact` pass and one read and one write of X. LIBSVM sets are fetched on first use
-(GVIBENCH_DATA names a local mirror); Gaussian rows of its size replace one that cannot be had.
+the compiled `exact` pass and one read and one write of X. LIBSVM data sets are downloaded on first
+use (GVIBENCH_DATA names a local mirror). If a data set is not available, Gaussian rows of the same
+size replace it.
 """
 
 import importlib.util
@@ -35,19 +36,19 @@ SIZES = {
 }
 BETA = 1.0
 LARGE = 1e7
-"""From so many n d^2 on the ratio to the yardstick is held to its limit."""
+"""Size n d^2 from which the ratio to the yardstick must be below its limit."""
 LIMITS = {"vn": 1.3, "sr-vn": 1.3, "bw-gd": 1.5}
 SMALL_LIMIT = 0.1
-"""Of the time of plain NumPy, for sr-vn where Python would be the slowest part."""
+"""Maximum time of sr-vn relative to plain NumPy on small problems."""
 SECONDS = 4.0
-"""How long the contestants take turns on one problem, three rounds at least."""
+"""Time to measure each problem, for all implementations together."""
 
 COVARIANCE = {"sr-vn": lambda c: c @ c.T, "vn": np.linalg.inv, "bw-gd": lambda v: v}
-"""The covariance from what the plain iterations hold of it."""
+"""Covariance computed from the second iterate of the plain implementations."""
 
 
 class Floor:
-    """The calls that cannot be skipped, on the run's own rows."""
+    """BLAS and LAPACK calls that no correct implementation can skip, on the same rows."""
 
     def __init__(self, rows: np.ndarray, solver: str) -> None:
         n, d = rows.shape
@@ -90,7 +91,7 @@ class Result(NamedTuple):
 def plain_steps(
     code: ModuleType, solver: str, rows: Rows, mean: np.ndarray, rho: float
 ) -> tuple[Callable[[], None], list[Any]]:
-    """Return the straightforward iteration by NumPy or PyTorch, and where its iterate is."""
+    """Return a function that takes a step with NumPy or PyTorch, and the iterate it updates."""
     pieces = expectations.build("piecewise").pieces
     signed = -rows.y[:, None] * rows.x
     iterate = [mean, np.eye(len(mean))]
@@ -113,6 +114,7 @@ def plain_steps(
 def our_steps(
     expectation: str, solver_id: str, rows: Rows, mean: np.ndarray, rho: float
 ) -> tuple[Callable[[], None], list[Any]]:
+    """Return a function that takes a step with gvibench, and the state it updates."""
     model, solver = build(rows, solver_id, BETA, expectation), solvers.configure(solver_id, {})
     state = [solver.init(model, mean, 1.0)]
 
@@ -123,17 +125,17 @@ def our_steps(
 
 
 def peers() -> dict[str, ModuleType]:
-    """Return the straightforward implementations that can run here."""
-    found = {"numpy": plain_numpy}
+    """Return the straightforward implementations whose packages are installed."""
+    implementations = {"numpy": plain_numpy}
     if importlib.util.find_spec("torch") is not None:
         import plain_torch
 
-        found["torch"] = plain_torch
-    return found
+        implementations["torch"] = plain_torch
+    return implementations
 
 
 def compare(dataset: str, solver: str) -> Result:
-    """Time one iteration, after checking that all contestants make the same one."""
+    """Time one iteration, after checking that all implementations take the same step."""
     rows = real_rows(dataset)
     label = dataset if rows is not None else f"synthetic ({dataset})"
     rows = rows or synthetic_rows(*SIZES[dataset])
@@ -153,20 +155,20 @@ def compare(dataset: str, solver: str) -> Result:
 
     take, state = our_steps("exact", solver, rows, mean, rho)
     floor = Floor(rows.x, solver)
-    contestants = {"ours": take, "floor": floor.blas, "rest": floor.rest}
-    contestants |= {name: take_plain for name, (take_plain, _) in plain.items()}
-    found = interleaved(contestants, SECONDS)
-    assert np.isfinite(state[0].oracle.value)  # steps of a run that has diverged do not count
+    functions = {"ours": take, "floor": floor.blas, "rest": floor.rest}
+    functions |= {name: take_plain for name, (take_plain, _) in plain.items()}
+    times = interleaved(functions, SECONDS)
+    assert np.isfinite(state[0].oracle.value)  # timings after divergence mean nothing
     return Result(
         label,
         n,
         d,
         solver,
-        found["ours"],
-        found["floor"],
-        found["floor"] + found["rest"],
-        found["numpy"],
-        found.get("torch"),
+        times["ours"],
+        times["floor"],
+        times["floor"] + times["rest"],
+        times["numpy"],
+        times.get("torch"),
     )
 
 
@@ -186,7 +188,7 @@ def as_table(results: list[Result]) -> str:
 
 
 def missed(results: list[Result]) -> list[str]:
-    """Return what is slower than required, as sentences."""
+    """Return a sentence for each requirement that is not met."""
     sentences = [
         f"{r.solver} on {r.label} takes {r.ours / r.yardstick:.2f} x the yardstick, "
         f"not {LIMITS[r.solver]:g} x."
@@ -207,7 +209,7 @@ def measure(datasets: list[str]) -> list[Result]:
 
 
 if __name__ == "__main__":
-    backends.select("cpu")  # loads the BLAS that is to be limited
+    backends.select("cpu")  # load the BLAS before limiting its threads
     with threadpool_limits(1):
-        found = measure(sys.argv[1:] or list(SIZES))
-    print(as_table(found), *missed(found), sep="\n")
+        results = measure(sys.argv[1:] or list(SIZES))
+    print(as_table(results), *missed(results), sep="\n")

@@ -1,11 +1,11 @@
-"""What a job of the workflow costs beside the work it does.
+"""Measure the overhead of a job of the workflow.
 
     python benchmarks/jobs.py
 
-Two studies of runs that do next to nothing, of which the larger has `MORE` runs more: the
-difference of their times is that of so many jobs, one at a time. Most of it is starting Python and
-loading the libraries, which is measured by starting as many jobs by hand. Each is done `TIMES`
-times, and the least time counts.
+Two studies have runs with almost no computation, and the larger one has `EXTRA` additional runs.
+The difference of their times is the time of these jobs, one at a time. Most of it is the time to
+start Python and load the libraries, which is measured by starting the same number of jobs without
+Snakemake. Each measurement is repeated `REPEATS` times, and the minimum is reported.
 """
 
 import os
@@ -23,8 +23,8 @@ from gvibench.study.config import load_config
 from gvibench.study.expand import expand
 
 ROOT = Path(__file__).parents[1]
-FEW, MORE = 2, 20
-TIMES = 3
+BASE, EXTRA = 2, 20
+REPEATS = 3
 
 
 def config(runs: int) -> dict:
@@ -43,8 +43,8 @@ def seconds(command: list[str], folder: Path) -> float:
     return time.perf_counter() - started
 
 
-def study(folder: Path, runs: int) -> float:
-    """Return the seconds that a study of so many runs takes."""
+def study_seconds(folder: Path, runs: int) -> float:
+    """Return the time of a study with the given number of runs, in seconds."""
     (folder / "config").mkdir(parents=True)
     shutil.copy(ROOT / "Snakefile", folder)
     for name in ("rules", "envs", "profiles"):
@@ -53,32 +53,32 @@ def study(folder: Path, runs: int) -> float:
     return seconds([sys.executable, "-m", "snakemake", "--cores", "1"], folder)
 
 
-def starts(folder: Path) -> float:
-    """Return the seconds that `MORE` jobs take when started by hand."""
+def direct_seconds(folder: Path) -> float:
+    """Return the time of `EXTRA` jobs without Snakemake, in seconds."""
     (job,) = expand(load_config(config(1))).runs.values()
     command = [sys.executable, "-m", "gvibench.stages", "run", "--job", job.text]
     command += ["--data", job.data.path, "--out", "again.zarr.zip"]
-    return sum(seconds(command, folder) for _ in range(MORE))
+    return sum(seconds(command, folder) for _ in range(EXTRA))
 
 
 def measure() -> tuple[float, float]:
-    """Return the seconds per job of the workflow, and those of one started by hand."""
-    few, many, by_hand = [], [], []
-    for _ in range(TIMES):
+    """Return the seconds per job with Snakemake and without it."""
+    small, large, direct = [], [], []
+    for _ in range(REPEATS):
         with tempfile.TemporaryDirectory() as name:
-            few.append(study(Path(name, "few"), FEW))
-            many.append(study(Path(name, "many"), FEW + MORE))
-            by_hand.append(starts(Path(name, "few")))
-    return (min(many) - min(few)) / MORE, min(by_hand) / MORE
+            small.append(study_seconds(Path(name, "small"), BASE))
+            large.append(study_seconds(Path(name, "large"), BASE + EXTRA))
+            direct.append(direct_seconds(Path(name, "small")))
+    return (min(large) - min(small)) / EXTRA, min(direct) / EXTRA
 
 
-def as_table(found: tuple[float, float]) -> str:
-    per_job, by_hand = found
+def as_table(results: tuple[float, float]) -> str:
+    per_job, direct = results
     lines = [
         ["a job of the workflow", f"{per_job:.2f}"],
-        ["the same job started by hand", f"{by_hand:.2f}"],
+        ["the same job without Snakemake", f"{direct:.2f}"],
     ]
-    return table(["what", "seconds"], lines)
+    return table(["operation", "seconds"], lines)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What all benchmarks share: a clock, problems of any size, and tables."""
+"""Provide a timer, problems of any size, and tables for all benchmarks."""
 
 import functools
 import time
@@ -18,14 +18,14 @@ from gvibench.store.prepared import read_prepared
 
 __all__ = ["build", "interleaved", "real_rows", "synthetic_rows", "table", "timed"]
 
-TURN = 2e-3
+TURN_SECONDS = 2e-3
 
 
 def timed(function: Callable[[], object]) -> float:
-    """Return the seconds that a call keeps this thread busy.
+    """Return the CPU seconds that a call uses in this thread.
 
-    Everything measured here is bound by one processor and runs in one thread, so these are the
-    seconds of a quiet machine; on a busy one they leave out the time of others.
+    All code measured here runs in one thread and is limited by the processor, so CPU time equals
+    wall time on an idle machine and excludes the work of other processes on a busy one.
     """
     start = time.thread_time()
     function()
@@ -33,18 +33,21 @@ def timed(function: Callable[[], object]) -> float:
 
 
 def interleaved(
-    functions: dict[str, Callable[[], object]], seconds: float, least: int = 3, most: int = 100
+    functions: dict[str, Callable[[], object]],
+    seconds: float,
+    min_turns: int = 3,
+    max_turns: int = 100,
 ) -> dict[str, float]:
-    """Return the median times of functions that take turns, for about so many seconds.
+    """Return the median times of functions that alternate for about the given time.
 
-    A turn lasts `TURN` seconds or one call. Runs take thousands of steps in a row: they do not find
-    their code and data thrown out of the caches by somebody else before every single one.
+    A turn lasts `TURN_SECONDS` or one call. A run takes thousands of steps in a row and finds its
+    code and data in the caches, so a turn has several calls if they are short.
     """
-    repeats = {name: max(1, round(TURN / timed(call))) for name, call in functions.items()}
+    repeats = {name: max(1, round(TURN_SECONDS / timed(call))) for name, call in functions.items()}
     times: dict[str, list[float]] = {name: [] for name in functions}
     started = time.monotonic()
-    for turn in range(most):
-        if turn >= least and time.monotonic() - started > seconds:
+    for turn in range(max_turns):
+        if turn >= min_turns and time.monotonic() - started > seconds:
             break
         for name, function in functions.items():
             count = repeats[name]
@@ -54,7 +57,7 @@ def interleaved(
 
 @functools.lru_cache(maxsize=1)
 def real_rows(dataset: str) -> Rows | None:
-    """Return the training rows of a data set, or nothing if it cannot be had here."""
+    """Return the training rows of a data set, or None if it is not available."""
     try:
         prepared = read_prepared(prepared_path(complete(DataSpec(dataset=dataset))))
     except UserError:
@@ -63,7 +66,7 @@ def real_rows(dataset: str) -> Rows | None:
 
 
 def synthetic_rows(n: int, d: int) -> Rows:
-    """Return Gaussian rows of length about one, and their labels."""
+    """Return Gaussian rows with a length of about one, and their labels."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal((n, d))
     x /= np.sqrt(d)
@@ -83,7 +86,7 @@ def build(rows: Rows, solver: str, beta: float = 1.0, expectation: str = "exact"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table in Markdown; what looks like a number is set to the right."""
+    """Return a Markdown table with numeric columns aligned to the right."""
     right = [all(row[k][:1].isdigit() or row[k] == "-" for row in rows) for k in range(len(head))]
     lines = [head, ["---:" if is_number else "---" for is_number in right], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,4 +1,4 @@
-"""Peak memory of whole runs, from reading the data to the trace, against the size of X.
+"""Measure the peak memory of complete runs, relative to the size of X.
 
 python benchmarks/memory.py
 """
@@ -20,7 +20,7 @@ SHAPES = ((200_000, 54), (20_000, 784), (3_000, 1_500))
 SOLVERS = ("vn", "sr-vn", "bw-gd")
 LIMIT = 1.5
 SQUARES = 16
-"""Matrices of d x d that a run may hold beside its rows."""
+"""Maximum number of d x d matrices of a run, in addition to its rows."""
 
 
 def data(n: int, d: int) -> DataSpec:
@@ -28,30 +28,30 @@ def data(n: int, d: int) -> DataSpec:
 
 
 def run(path: Path, solver: str) -> None:
-    """Do a run of a few iterations as a job of the workflow does it."""
+    """Do a run of two iterations in the same way as a job of the workflow."""
     prepared = read_prepared(path)
     spec = RunSpec(data=prepared.spec, beta=1.0, solver=solver, step=1e-7, iterations=2)
     execute(spec, prepared)
 
 
 def peak() -> int:
-    """Return the bytes this process has held at most."""
-    # Not `resource.getrusage`, which counts the process that started this one as well.
+    """Return the peak memory of this process in bytes."""
+    # `resource.getrusage` also counts the parent process before exec, so read the status file.
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return 1024 * int(line.split()[1])
-    raise RuntimeError("the kernel does not say how much memory a process has held")
+    raise RuntimeError("/proc/self/status has no line VmHWM")
 
 
 def peak_of_child(path: Path, solver: str) -> int:
-    """Return the bytes a run takes at most in a process of its own."""
+    """Return the peak memory of a run in a separate process, in bytes."""
     command = [sys.executable, __file__, str(path), solver]
     return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def measure() -> list[tuple[str, int, int, float, float]]:
-    """Return solver, rows, features, size of X and peak above an almost empty run, in bytes."""
-    found = []
+    """Return solver, rows, features, size of X and peak memory above an almost empty run."""
+    results = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         prepare(data(100, 5), folder / "tiny.zarr.zip")
@@ -60,37 +60,38 @@ def measure() -> list[tuple[str, int, int, float, float]]:
             path = folder / f"{n}-{d}.zarr.zip"
             prepare(data(n, d), path)
             for solver in SOLVERS:
-                more = peak_of_child(path, solver) - base[solver]
-                found.append((solver, n, d, 8.0 * n * d, float(more)))
-    return found
+                extra = peak_of_child(path, solver) - base[solver]
+                results.append((solver, n, d, 8.0 * n * d, float(extra)))
+    return results
 
 
-def squares_beyond(x: float, most: float, d: int) -> float:
-    """Return how many matrices of d x d there are beyond the limit for the rows."""
-    return max(0.0, most - LIMIT * x) / (8.0 * d * d)
+def squares_beyond(x: float, peak: float, d: int) -> float:
+    """Return the memory above the limit for the rows as a number of d x d matrices."""
+    return max(0.0, peak - LIMIT * x) / (8.0 * d * d)
 
 
-def as_table(found: list[tuple[str, int, int, float, float]]) -> str:
+def as_table(results: list[tuple[str, int, int, float, float]]) -> str:
     lines = [
         [
             solver,
             f"{n:,} x {d:,}",
             f"{x / 2**20:.0f}",
-            f"{most / 2**20:.0f}",
-            f"{most / x:.2f}",
-            f"{squares_beyond(x, most, d):.1f}",
+            f"{top / 2**20:.0f}",
+            f"{top / x:.2f}",
+            f"{squares_beyond(x, top, d):.1f}",
         ]
-        for solver, n, d, x, most in found
+        for solver, n, d, x, top in results
     ]
     head = ["solver", "rows x d", "X, MiB", "peak, MiB", "peak / X"]
     return table([*head, f"d x d matrices beyond {LIMIT:g} X"], lines)
 
 
-def missed(found: list[tuple[str, int, int, float, float]]) -> list[str]:
+def missed(results: list[tuple[str, int, int, float, float]]) -> list[str]:
+    """Return a sentence for each requirement that is not met."""
     return [
-        f"{solver} on {n:,} x {d:,} takes {most / x:.2f} x the size of X."
-        for solver, n, d, x, most in found
-        if squares_beyond(x, most, d) > SQUARES
+        f"{solver} on {n:,} x {d:,} takes {top / x:.2f} x the size of X."
+        for solver, n, d, x, top in results
+        if squares_beyond(x, top, d) > SQUARES
     ]
 
 

@@ -1,12 +1,12 @@
-"""What several runs of one data set gain by taking their steps together.
+"""Compare separate runs on one data set with runs that take their steps together.
 
     python benchmarks/packing.py
 
-Runs that differ in their seed share X. With few features gvibench stacks their arrays: what a step
-costs beside its arithmetic is then paid once for all runs; measured are whole runs, records
-included. With many features there is another way: the products XC of all runs as one large GEMM.
-That GEMM cannot use that C is triangular, each run's Gram matrix has weights of its own, and the
-rows of all runs leave the cache before they are used again; measured are steps of SR-VN.
+Runs that differ in their seed share X. With few features gvibench stacks their arrays, so the
+overhead of a step occurs once for all runs. This benchmark times complete runs, including
+recording. With many features, the products XC of all runs could be one large GEMM. It cannot
+exploit that C is triangular, the Gram matrix of each run has its own weights, and the rows of all
+runs leave the cache before they are used again. This benchmark times steps of SR-VN.
 """
 
 from typing import NamedTuple
@@ -36,13 +36,13 @@ class Result(NamedTuple):
     n: int
     d: int
     solver: str
-    way: str
+    method: str
     alone: float
     together: float
 
 
 def stacked(n: int, d: int, solver: str) -> Result:
-    """Time whole runs, which end at the same numbers."""
+    """Time complete runs, after checking that both methods give the same result."""
     rows, data = synthetic_rows(n, d), DataSpec(dataset="synthetic")
     prepared = Prepared(data, rows.x, rows.y, rows.x[: n // 4], rows.y[: n // 4], {})
     specs = [
@@ -65,16 +65,16 @@ def stacked(n: int, d: int, solver: str) -> Result:
     def together() -> list:
         return execute_lockstep(specs, prepared)
 
-    for one, other in zip(alone(), together(), strict=True):
-        assert other.attrs["lockstep_size"] == RUNS
-        np.testing.assert_allclose(other.mean, one.mean, rtol=1e-9)
-    found = interleaved({"alone": alone, "together": together}, seconds=1.0)
-    alone_each, together_each = (seconds / RUNS / ITERATIONS for seconds in found.values())
-    return Result(n, d, solver, "stacked, as gvibench does", alone_each, together_each)
+    for single, stacked_run in zip(alone(), together(), strict=True):
+        assert stacked_run.attrs["lockstep_size"] == RUNS
+        np.testing.assert_allclose(stacked_run.mean, single.mean, rtol=1e-9)
+    times = interleaved({"alone": alone, "together": together}, seconds=1.0)
+    alone_each, together_each = (seconds / RUNS / ITERATIONS for seconds in times.values())
+    return Result(n, d, solver, "stacked (used by gvibench)", alone_each, together_each)
 
 
 class Multiplied:
-    """The states of several runs in stacks, and their SR-VN step."""
+    """Stacked states of several runs, with an SR-VN step that multiplies by one GEMM."""
 
     def __init__(self, rows: Rows, means: np.ndarray, beta: float) -> None:
         d = rows.x.shape[1]
@@ -99,7 +99,7 @@ class Multiplied:
 
 
 def multiplied(n: int, d: int) -> Result:
-    """Time steps, which give the same iterates."""
+    """Time steps, after checking that both methods give the same iterates."""
     rows, rho = synthetic_rows(n, d), 1e-2 / n
     model, solver = build(rows, "sr-vn"), solvers.configure("sr-vn", {})
     means = 0.1 * np.random.default_rng(1).standard_normal((RUNS, d))
@@ -114,14 +114,14 @@ def multiplied(n: int, d: int) -> Result:
         together.step(rho)
     means = np.array([state.mean for state in states])
     np.testing.assert_allclose(means, together.m, rtol=1e-9, atol=1e-12)
-    found = interleaved({"alone": one_by_one, "together": lambda: together.step(rho)}, seconds=1.0)
-    alone_each, together_each = (seconds / RUNS for seconds in found.values())
-    return Result(n, d, "sr-vn", "one GEMM, which gvibench does not", alone_each, together_each)
+    times = interleaved({"alone": one_by_one, "together": lambda: together.step(rho)}, seconds=1.0)
+    alone_each, together_each = (seconds / RUNS for seconds in times.values())
+    return Result(n, d, "sr-vn", "one GEMM (not used)", alone_each, together_each)
 
 
 def measure() -> list[Result]:
-    few = [stacked(*shape, solver) for shape in STACKED for solver in SOLVERS]
-    return few + [multiplied(*shape) for shape in MULTIPLIED]
+    results = [stacked(*shape, solver) for shape in STACKED for solver in SOLVERS]
+    return results + [multiplied(*shape) for shape in MULTIPLIED]
 
 
 def as_table(results: list[Result]) -> str:
@@ -129,12 +129,12 @@ def as_table(results: list[Result]) -> str:
     for r in results:
         milliseconds = (f"{1e3 * seconds:.3f}" for seconds in (r.alone, r.together))
         ratio = f"{r.together / r.alone:.2f}"
-        lines.append([f"{r.n:,} x {r.d}", r.solver, r.way, *milliseconds, ratio])
-    head = ["n x d", "solver", "together", "one by one, ms", "together, ms"]
+        lines.append([f"{r.n:,} x {r.d}", r.solver, r.method, *milliseconds, ratio])
+    head = ["n x d", "solver", "method", "one by one, ms", "together, ms"]
     return table([*head, "together / one by one"], lines)
 
 
 if __name__ == "__main__":
-    backends.select("cpu")  # loads the BLAS that is to be limited
+    backends.select("cpu")  # load the BLAS before limiting its threads
     with threadpool_limits(1):
         print(as_table(measure()))

@@ -1,6 +1,6 @@
-"""SR-VN, VN and BW-GD the straightforward NumPy way: what people write first, done with care.
+"""Straightforward NumPy implementations of SR-VN, VN and BW-GD.
 
-Dense products through BLAS, the pieces vectorised over rows and knots, nothing computed twice.
+They use dense BLAS products, vectorise the pieces over rows and knots, and compute nothing twice.
 """
 
 import numpy as np
@@ -8,12 +8,12 @@ from scipy.special import ndtr
 
 
 def expect_pieces(mu, s2, pieces):
-    """F0, F1, F2 of a piecewise bound by truncated moments, all rows and pieces at once."""
+    """Return F0, F1 and F2 of a piecewise bound, computed from truncated moments."""
     knots = np.concatenate([[-np.inf], pieces.knots, [np.inf]])
     a, b, c = pieces.a, pieces.b, pieces.c
     z = (knots - mu[:, None]) / np.sqrt(s2)[:, None]
     density = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi * s2)[:, None]
-    finite = np.where(np.isfinite(knots), knots, 0.0)  # every term at an infinite knot is zero
+    finite = np.where(np.isfinite(knots), knots, 0.0)  # terms at infinite knots vanish
     low, high, mass = density[:, :-1], density[:, 1:], np.diff(ndtr(z), axis=1)
     m, v = mu[:, None], s2[:, None]
     e1 = v * (low - high) + m * mass

@@ -1,4 +1,4 @@
-"""The iterations of `plain_numpy` in PyTorch on the CPU, eagerly, as people write them."""
+"""Straightforward PyTorch versions of the iterations in `plain_numpy`, for the CPU."""
 
 import numpy as np
 import torch
