@@ -1,11 +1,11 @@
-# A study from config to report. `snakemake` runs config/config.yaml; another config goes by
-# `snakemake --configfile config/smoke.yaml`. results/README.md says what appears where.
+# Run studies from config to report. `snakemake` runs config/config.yaml, and
+# `snakemake --configfile config/smoke.yaml` another config. results/README.md describes the outputs.
 from snakemake.utils import min_version
 
 min_version("9.8")
 
 
-# A config given on the command line stands alone; merged with the default one, it would run both.
+# A config from the command line replaces the default one. Merged, both would run.
 if "studies" not in config:
 
     configfile: "config/config.yaml"
@@ -24,8 +24,8 @@ include: "rules/report.smk"
 rule all:
     default_target: True
     input:
-        # Traces and aggregates are asked for by name: a missing one is otherwise not made again as long
-        # as what was made from it is there.
+        # List traces and aggregates explicitly. Otherwise Snakemake would not re-create a missing one while
+        # the files made from it exist.
         [job.path for job in PLAN.runs.values()],
         expand(
             "{results}/{study}/{name}",
@@ -39,7 +39,7 @@ rule all:
 
 onstart:
     refuse_what_would_fail()
-    # For every job it has started, Snakemake looks once a second whether its limit of jobs per second
-    # lets it start another: after 500 jobs, a third of a core. Jobs here need no such limit.
+    # Snakemake checks its limit of jobs per second once a second for each job it has started. After 500
+    # jobs this uses a third of a core. Local jobs do not need the limit.
     if workflow.local_exec:
         workflow.scheduler.job_rate_limiter = None

@@ -1,4 +1,4 @@
-# Many traces, one dataset. Beside it: the manifest, which lists its runs, and the study's config.
+# Aggregate all traces of a study, and write its manifest and config.
 
 
 rule aggregate_runs:
@@ -19,8 +19,8 @@ rule aggregate_runs:
         runtime=lambda wildcards, attempt: grown(60, attempt),
     params:
         job=lambda wildcards: aggregate_text(wildcards.study),
-        # Snakemake does not track parameters that depend on the output. Of the config, the runs count:
-        # the job's text has their hash.
+        # Snakemake does not track parameters that depend on the output. The hash of the runs is part of the
+        # job's text, so a change of the config that affects runs is noticed.
         root=lambda wildcards, output: root_of(output[0], wildcards.study),
         config=lambda wildcards, output: json.dumps(PLAN.settings_of(wildcards.study)),
     shell:
@@ -30,9 +30,9 @@ rule aggregate_runs:
 
 
 rule keep_config:
-    # A rule of its own: figures and their style are part of the config, but not of the aggregate.
+    # A separate rule, because figures and their style are part of the config but not of the aggregate.
     input:
-        # The config of record is that of the results beside it, so it waits for them.
+        # Write the config after the results, so that it always describes the results in its folder.
         f"{RESULTS}/{{study}}/aggregate.zarr.zip",
     output:
         f"{RESULTS}/{{study}}/config.yaml",

@@ -1,4 +1,4 @@
-# The config becomes a plan of jobs once, here; rules look their job up by its path.
+# Expand the config into a plan of jobs. Rules look up their job by its path.
 import functools
 import json
 import os
@@ -8,8 +8,8 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-# Jobs use the package beside this workflow, and the Python that Snakemake runs in unless an
-# environment of their own is activated.
+# Jobs use the package in this repository. They use Snakemake's Python unless a conda environment is
+# activated.
 SOURCE = str(Path(workflow.basedir) / "src")
 sys.path.insert(0, SOURCE)
 os.environ.update(
@@ -32,7 +32,7 @@ from gvibench.study.config import load_config
 from gvibench.study.yaml_file import read_yaml
 
 try:
-    # Snakemake's own reader drops the first of two equal keys: this one refuses them.
+    # Snakemake's reader silently drops duplicate keys, so read the files again with a reader that rejects them.
     for path in {*workflow.configfiles, *workflow.overwrite_configfiles}:
         read_yaml(Path(path))
     PLAN = expand_config(load_config(config))
@@ -113,18 +113,18 @@ def figure_files(study, ends=("pdf", "svg", "png")):
     return [f"{RESULTS}/{study}/figures/{name}.{end}" for name in names for end in ends]
 
 
-@functools.cache  # it lists every run
+@functools.cache  # the text lists all runs, so build it once
 def aggregate_text(study):
     return PLAN.aggregate_text(study)
 
 
 def root_of(aggregate, study):
-    # The folder that paths of a plan are relative to: object storage has its copies in another one.
+    # Return the folder that paths of the plan are relative to. Local copies of object storage have their own.
     return aggregate.removesuffix(f"{RESULTS}/{study}/aggregate.zarr.zip") or "."
 
 
 def refuse_what_would_fail():
-    # What only holds where jobs run is looked at when they start: a plan may be made elsewhere.
+    # These checks depend on the machine. They run when jobs start, because a plan may be made on another one.
     try:
         check_writable(Path(RESULTS) / "logs" / "log")
         if workflow.local_exec and PLAN.needs_cuda:
@@ -134,8 +134,8 @@ def refuse_what_would_fail():
 
 
 def reserved_cores(job):
-    # A run that must be alone takes every core of this machine, or a node of the cluster (see
-    # `whole_node`); BLAS threads come from its spec.
+    # An exclusive run reserves all cores of this machine, or a node of the cluster (see `whole_node`). Its
+    # BLAS threads are set by its spec.
     here = workflow.local_exec and not workflow.remote_exec
     return workflow.cores if job.exclusive and here else job.specs[0].threads
 
@@ -145,13 +145,13 @@ def whole_node(job):
 
 
 def grown(amount, attempt):
-    # A job that ran out of memory or time gets twice as much at its next attempt.
+    # A job that ran out of memory or time gets twice as much at the next attempt.
     return amount * 2 ** (attempt - 1)
 
 
-# Jobs of seconds are submitted together: a batch job costs a cluster more than they do. Groups mean
-# nothing to a local run. The profiles for clusters say how many make a group and that they run one
-# after the other, which the executor for Slurm can do only if they do not depend on each other.
+# Short jobs are submitted in groups, because the overhead of a batch job exceeds their run time. Local
+# runs ignore groups. The cluster profiles set the size of a group and run its jobs one after the other.
+# The Slurm executor only supports this for jobs that do not depend on each other.
 
 
 def run_group(job):

@@ -1,9 +1,9 @@
-# Raw data in, one prepared file per data set and split out.
+# Prepare one file per data set and split, and find reference optima.
 
 
 rule prepare_data:
     input:
-        # Your own files are tracked; what is downloaded is known by its hash.
+        # Track the user's files. Downloaded files are identified by their hash.
         lambda wildcards: [local(path) for path in data_job(wildcards).own_files],
     output:
         f"{RESULTS}/data/{{name}}.zarr.zip",

@@ -1,4 +1,4 @@
-# One figure per job, in three formats, with a note of what is behind it.
+# Draw one figure per job, in three formats, with a metadata file.
 
 
 rule draw_figure:

@@ -1,4 +1,4 @@
-# What to read first: a summary as text, and the report page, one file that opens from disk.
+# Write the summary and the report page, which is one self-contained file.
 
 
 rule write_summary:
@@ -34,8 +34,8 @@ rule write_page:
         aggregate=f"{RESULTS}/{{study}}/aggregate.zarr.zip",
         figures=lambda wildcards: figure_files(wildcards.study, ("svg", "png", "json")),
     output:
-        # Not part of `snakemake --report`: there it would be an address of several megabytes, which
-        # browsers refuse to open.
+        # Excluded from `snakemake --report`, which would embed the page as a data URL of several megabytes
+        # that browsers do not open.
         f"{RESULTS}/{{study}}/report/index.html",
     log:
         f"{RESULTS}/{{study}}/logs/page.log",

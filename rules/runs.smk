@@ -1,4 +1,4 @@
-# One job per data set, solver, step, initial scale and seed; it writes one trace.
+# Run a solver. One job per data set, solver, step, initial scale and seed writes one trace.
 
 
 rule run_solver:

@@ -1,4 +1,4 @@
-# The same numbers as CSV, Markdown and LaTeX.
+# Write one table per job as CSV, Markdown and LaTeX.
 
 
 rule write_table:

@@ -1,4 +1,4 @@
-# Each solver's step and initial scale: a fixed number of rounds, each made from the one before.
+# Tune step, initial scale and beta in a fixed number of rounds. Each round starts from the previous one.
 
 
 rule tune_round:
