@@ -1,4 +1,4 @@
-"""Ways to spoil an input: bytes, the members of a zip file, and trees of settings."""
+"""Corrupt inputs: bytes, the members of a zip file, and trees of settings."""
 
 import copy
 import io
@@ -61,33 +61,33 @@ ODD: tuple[Any, ...] = (
     *("n" * 300, "\ud800", [], {}, [[]], [None], [0.1, 0.1], [1, "x"], {"x": 1}, {1: 2}, {None: 0}),
     *([0.1, 0.2], [1, 2], ["vn"], {"start": 1.0, "stop": 0.1, "count": 3}, {"start": 0.1}, b"x"),
 )
-"""Values that hardly any setting takes, and some that many do."""
+"""Values that most settings reject, and some that many accept."""
 
 
 def mutate_bytes(rng: random.Random, content: bytes, rounds: int = 3) -> bytes:
-    """Flip, drop, repeat, cut and insert, a few times."""
-    spoilt = bytearray(content)
+    """Flip, drop, repeat, cut and insert bytes a few times."""
+    corrupt = bytearray(content)
     for _ in range(rng.randint(1, rounds)):
-        at = rng.randrange(len(spoilt) + 1)
-        end = min(len(spoilt), at + rng.choice((1, 1, 2, 4, 16, 200)))
+        at = rng.randrange(len(corrupt) + 1)
+        end = min(len(corrupt), at + rng.choice((1, 1, 2, 4, 16, 200)))
         match rng.randrange(7):
-            case 0 if spoilt:
-                spoilt[min(at, len(spoilt) - 1)] ^= 1 << rng.randrange(8)
+            case 0 if corrupt:
+                corrupt[min(at, len(corrupt) - 1)] ^= 1 << rng.randrange(8)
             case 1:
-                del spoilt[at:end]
+                del corrupt[at:end]
             case 2:
-                spoilt[at:at] = spoilt[at:end]
+                corrupt[at:at] = corrupt[at:end]
             case 3:
-                del spoilt[at:]
+                del corrupt[at:]
             case 4:
-                spoilt[at:end] = rng.randbytes(end - at)
+                corrupt[at:end] = rng.randbytes(end - at)
             case _:
-                spoilt[at : at + rng.choice((0, 0, 1, 3))] = rng.choice(TOKENS)
-    return bytes(spoilt)
+                corrupt[at : at + rng.choice((0, 0, 1, 3))] = rng.choice(TOKENS)
+    return bytes(corrupt)
 
 
 def mutate_members(rng: random.Random, content: bytes) -> bytes:
-    """Change one member of a zip file and pack it anew, so that all checksums are right."""
+    """Change one member of a zip file and pack it again with valid checksums."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     name = rng.choice(sorted(members))
@@ -119,12 +119,13 @@ def mutate_tree(rng: random.Random, tree: Any, rounds: int = 2) -> Any:
         place = rng.choice(list(places(tree)) or [()])
         if not place:
             return copy.deepcopy(rng.choice(ODD))
-        tree = spoil(tree, place, rng.choice(("value", "value", "drop", "rename", "wrap")), rng)
+        how = rng.choice(("value", "value", "drop", "rename", "wrap"))
+        tree = corrupt_node(tree, place, how, rng)
     return tree
 
 
 def places(tree: Any, at: Place = ()) -> Iterator[Place]:
-    """Yield where the nodes of a tree are, all but its root."""
+    """Yield the paths of all nodes of a tree except its root."""
     children = tree.items() if isinstance(tree, dict) else ()
     children = enumerate(tree) if isinstance(tree, list) else children
     for key, value in children:
@@ -132,8 +133,8 @@ def places(tree: Any, at: Place = ()) -> Iterator[Place]:
         yield from places(value, (*at, key))
 
 
-def spoil(tree: Any, place: Place, how: str, rng: random.Random) -> Any:
-    """Return the tree with one node spoilt."""
+def corrupt_node(tree: Any, place: Place, how: str, rng: random.Random) -> Any:
+    """Return a copy of the tree with one node changed."""
     tree = copy.deepcopy(tree)
     parent = tree
     for key in place[:-1]:
@@ -152,7 +153,7 @@ def spoil(tree: Any, place: Place, how: str, rng: random.Random) -> Any:
 
 
 def misspelt(rng: random.Random, word: str) -> str:
-    """Return a word with a letter doubled, lost, swapped or changed."""
+    """Return a word with a typing error, in capitals or with a trailing space."""
     at = rng.randrange(max(1, len(word)))
     return rng.choice(
         (
