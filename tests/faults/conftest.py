@@ -1,4 +1,4 @@
-"""Everything in this folder carries the marker `faults`; what takes minutes is `slow` as well."""
+"""Mark all tests in this folder with `faults`."""
 
 import sys
 from pathlib import Path

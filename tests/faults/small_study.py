@@ -1,4 +1,4 @@
-"""A study done in this process, stage by stage, as the rules of the workflow do it."""
+"""Run a study in this process, stage by stage, like the rules of the workflow."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from gvibench import stages as worker
+from gvibench.stages import main as run_stage
 from gvibench.study.config import load_config
 from gvibench.study.expand import expand
 from gvibench.study.plan import Plan
@@ -25,7 +25,7 @@ STUDY: dict[str, Any] = {
 
 
 class Study:
-    """The jobs of a config with one study `s`; every method returns the worker's exit code."""
+    """The jobs of a config with one study `s`. Each method returns the exit code of a stage."""
 
     def __init__(self, study: dict[str, Any], folder: Path) -> None:
         config = {"studies": {"s": study}, "results": str(folder / "results")}
@@ -40,14 +40,14 @@ class Study:
 
     def prepare(self) -> int:
         return max(
-            worker.main(["prepare", "--job", job.text, "--out", job.path])
+            run_stage(["prepare", "--job", job.text, "--out", job.path])
             for job in self.plan.data.values()
         )
 
     def optimise(self) -> int:
         return max(
             (
-                worker.main(
+                run_stage(
                     ["optimum", "--job", job.text, "--data", job.data.path, "--out", job.path]
                 )
                 for job in self.plan.optima.values()
@@ -57,24 +57,24 @@ class Study:
 
     def run(self) -> int:
         return max(
-            worker.main(["run", "--job", job.text, "--data", job.data.path, "--out", job.path])
+            run_stage(["run", "--job", job.text, "--data", job.data.path, "--out", job.path])
             for job in self.plan.runs.values()
         )
 
     def aggregate(self) -> int:
         words = ["--manifest", str(self.manifest), "--out", str(self.aggregate_path)]
         words += ["--root", ".", "--config", json.dumps(self.plan.settings_of("s"))]
-        return worker.main(["aggregate", "--job", self.plan.aggregate_text("s"), *words])
+        return run_stage(["aggregate", "--job", self.plan.aggregate_text("s"), *words])
 
     def table(self, name: str) -> int:
         out = self.root / "tables" / f"{name}.csv"
         words = ["--aggregate", str(self.aggregate_path), "--out", str(out)]
-        return worker.main(["table", "--job", self.plan.table_text("s", name), *words])
+        return run_stage(["table", "--job", self.plan.table_text("s", name), *words])
 
     def figure(self, name: str) -> int:
         out = self.root / "figures" / f"{name}.pdf"
         words = ["--aggregate", str(self.aggregate_path), "--out", str(out)]
-        return worker.main(["figure", "--job", self.plan.figure_text("s", name), *words])
+        return run_stage(["figure", "--job", self.plan.figure_text("s", name), *words])
 
     def traces(self) -> list[Path]:
         return sorted(map(Path, self.plan.runs))

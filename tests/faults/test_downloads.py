@@ -1,4 +1,4 @@
-"""Servers that misbehave. What `tests/datasets/test_fetch.py` has is not repeated here."""
+"""Test downloads from faulty servers, in addition to `tests/datasets/test_fetch.py`."""
 
 import hashlib
 import socket
@@ -19,7 +19,7 @@ TEXT = b"1 1:0.5 2:1\n2 2:3\n2 1:1\n" * 1000
 FILE = File("toy", "https://example.invalid/toy", hashlib.sha256(TEXT).hexdigest())
 
 Answer = Callable[[BaseHTTPRequestHandler, int], None]
-"""What a server does with its n-th request."""
+"""Function that answers the n-th request."""
 
 
 def whole(request: BaseHTTPRequestHandler, number: int = 0) -> None:
@@ -54,7 +54,7 @@ def stall_once(request: BaseHTTPRequestHandler, number: int) -> None:
 
 
 def reset(request: BaseHTTPRequestHandler, number: int) -> None:
-    linger = b"\x01\0\0\0\0\0\0\0"  # close with a reset, at once
+    linger = b"\x01\0\0\0\0\0\0\0"  # close with a reset, without waiting
     request.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
     request.connection.close()
 
@@ -87,7 +87,7 @@ def redirect(request: BaseHTTPRequestHandler, number: int) -> None:
     return None
 
 
-def redirect_for_ever(request: BaseHTTPRequestHandler, number: int) -> None:
+def redirect_forever(request: BaseHTTPRequestHandler, number: int) -> None:
     request.send_response(302)
     request.send_header("Location", "/toy")
     request.end_headers()
@@ -108,69 +108,69 @@ def serve(tmp_path: Path, monkeypatch) -> Iterator[Callable[[Answer], list[str]]
     monkeypatch.setenv("GVIBENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(fetch, "PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(fetch, "TIMEOUT_SECONDS", 0.4)
-    started = []
+    servers = []
 
     def start(answer: Answer) -> list[str]:
-        asked: list[str] = []
+        requests: list[str] = []
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                asked.append(self.path)
-                answer(self, len(asked))
+                requests.append(self.path)
+                answer(self, len(requests))
 
             def log_message(self, *args: object) -> None:
                 pass
 
         class Server(ThreadingHTTPServer):
             def handle_error(self, request, address) -> None:
-                pass  # the client has gone, as it should
+                pass  # the client closed the connection, as expected
 
         server = Server(("127.0.0.1", 0), Handler)
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
-        started.append((server, thread))
+        servers.append((server, thread))
         monkeypatch.setenv("GVIBENCH_DATA", f"http://127.0.0.1:{server.server_port}/")
-        return asked
+        return requests
 
     yield start
-    for server, thread in started:
+    for server, thread in servers:
         server.shutdown()
         thread.join()
         server.server_close()
 
 
 @pytest.mark.parametrize("answer", [whole, cut_off_once, stall_once, redirect])
-def test_what_passes_or_moves_is_downloaded(serve, tmp_path, answer):
+def test_download_succeeds_after_retry_or_redirect(serve, tmp_path, answer):
     serve(answer)
     assert raw_file(FILE).read_bytes() == TEXT
     assert [path.name for path in (tmp_path / "cache/raw").iterdir()] == ["toy"]
 
 
-REFUSED = {
+REJECTED = {
     cut_off: ("could not download", 3),
     stall: ("could not download .*timed out", 3),
     reset: ("could not download", 3),
     page: ("the server sent a web page", 1),
     wrong_bytes: ("its SHA-256 is", 1),
     nothing: ("its SHA-256 is", 1),
-    redirect_for_ever: ("could not download .*redirects", 3 * 31),
+    redirect_forever: ("could not download .*redirects", 3 * 31),
     redirect_to_a_file: ("could not download", 3),
     nonsense: ("could not download", 3),
 }
 
 
-@pytest.mark.parametrize("answer", REFUSED, ids=lambda answer: answer.__name__)
-def test_the_rest_is_refused_and_enters_no_cache(serve, tmp_path, answer):
-    sentence, requests = REFUSED[answer]
-    asked = serve(answer)
-    with pytest.raises(UserError, match=sentence) as caught:
+@pytest.mark.parametrize("answer", REJECTED, ids=lambda answer: answer.__name__)
+def test_faulty_download_is_rejected_and_not_cached(serve, tmp_path, answer):
+    message, max_requests = REJECTED[answer]
+    requests = serve(answer)
+    with pytest.raises(UserError, match=message) as caught:
         raw_file(FILE)
     assert str(caught.value).isprintable()
-    assert len(asked) <= requests
+    assert len(requests) <= max_requests
     assert list((tmp_path / "cache/raw").iterdir()) == []
 
 
-def test_what_was_cached_survives_a_bad_server(serve, tmp_path):
+def test_cached_file_survives_faulty_server(serve, tmp_path):
     serve(whole)
     raw_file(FILE)
     serve(wrong_bytes)

@@ -1,4 +1,4 @@
-"""Files that are damaged, written twice at once, or cannot be written at all."""
+"""Test damaged files, concurrent writers, and places that cannot be written."""
 
 import multiprocessing
 import os
@@ -29,7 +29,7 @@ RUN = [*SYNTHETIC, "--solver", "vn", "--step", "0.1", "--iterations", "30"]
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory) -> Study:
-    """A study up to its aggregate; tests spoil copies of its files and put them back."""
+    """A study up to its aggregate. The fixture `study` restores its files after each test."""
     study = Study(STUDY, tmp_path_factory.mktemp("finished"))
     assert (study.prepare(), study.run(), study.aggregate()) == (0, 0, 0)
     return study
@@ -37,13 +37,13 @@ def finished(tmp_path_factory) -> Study:
 
 @pytest.fixture
 def study(finished):
-    kept = {path: path.read_bytes() for path in finished.root.rglob("*") if path.is_file()}
+    saved = {path: path.read_bytes() for path in finished.root.rglob("*") if path.is_file()}
     yield finished
-    for path, content in kept.items():
+    for path, content in saved.items():
         path.write_bytes(content)
 
 
-def cut(content: bytes) -> bytes:
+def truncate(content: bytes) -> bytes:
     return content[:-50]
 
 
@@ -53,18 +53,18 @@ def flip(content: bytes) -> bytes:
 
 
 DAMAGE = {
-    "cut off": cut,
-    "a flipped bit": flip,
-    "emptied": lambda content: b"",
+    "truncated": truncate,
+    "flipped bit": flip,
+    "empty": lambda content: b"",
     "zeros": lambda content: bytes(len(content)),
     "text": lambda content: b"see the other file",
 }
 
 
-@pytest.mark.parametrize("what", DAMAGE)
-def test_a_damaged_trace_is_named_and_repaired(study, capsys, what):
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damaged_trace_is_named_and_repaired(study, capsys, damage):
     path = study.traces()[0]
-    path.write_bytes(DAMAGE[what](path.read_bytes()))
+    path.write_bytes(DAMAGE[damage](path.read_bytes()))
     assert study.aggregate() == 2
     printed = capsys.readouterr().err
     assert printed.startswith("gvibench.stages: 1 trace is bad")
@@ -75,7 +75,7 @@ def test_a_damaged_trace_is_named_and_repaired(study, capsys, what):
     assert study.run() == study.aggregate() == 0
 
 
-def test_the_trace_of_another_run_is_named_and_repaired(study, capsys):
+def test_trace_of_another_run_is_named_and_repaired(study, capsys):
     first, second = study.traces()
     shutil.copyfile(second, first)
     assert study.aggregate() == 2
@@ -85,7 +85,7 @@ def test_the_trace_of_another_run_is_named_and_repaired(study, capsys):
     assert second.exists()
 
 
-def without_member(path: Path, name: str) -> None:
+def remove_member(path: Path, name: str) -> None:
     with zipfile.ZipFile(path) as archive:
         members = {info: archive.read(info) for info in archive.infolist()}
     with zipfile.ZipFile(path, "w") as archive:
@@ -94,16 +94,16 @@ def without_member(path: Path, name: str) -> None:
                 archive.writestr(info, content)
 
 
-def test_an_aggregate_without_a_chunk_makes_no_table(study, capsys):
-    without_member(study.aggregate_path, "objective/c/0/0")
+def test_no_table_from_aggregate_without_chunk(study, capsys):
+    remove_member(study.aggregate_path, "objective/c/0/0")
     assert study.table("performance") == 2
     assert "'objective/c/0/0' is missing" in capsys.readouterr().err
     assert not (study.root / "tables").exists()
 
 
-@pytest.mark.parametrize("what", DAMAGE)
-def test_a_damaged_aggregate_makes_no_table_and_no_figure(study, capsys, what):
-    study.aggregate_path.write_bytes(DAMAGE[what](study.aggregate_path.read_bytes()))
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_no_table_or_figure_from_damaged_aggregate(study, capsys, damage):
+    study.aggregate_path.write_bytes(DAMAGE[damage](study.aggregate_path.read_bytes()))
     assert study.table("performance") == 2
     assert study.figure("gap") == 2
     printed = capsys.readouterr().err.splitlines()
@@ -113,16 +113,16 @@ def test_a_damaged_aggregate_makes_no_table_and_no_figure(study, capsys, what):
     assert not (study.root / "figures").exists()
 
 
-@pytest.mark.parametrize("what", DAMAGE)
-def test_a_damaged_checkpoint_is_no_checkpoint(tmp_path, what):
-    """The run starts anew and ends alike."""
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damaged_checkpoint_is_ignored(tmp_path, damage):
+    """The run starts from the beginning and produces the same objectives."""
     data = DataSpec(dataset="synthetic", options={"n": 60, "d": 3})
     prepared = prepared_of(data, tmp_path)
     spec = RunSpec(data=prepared.spec, beta=0.5, solver="vn", step=0.1, iterations=20)
     undisturbed = execute(spec, prepared).scalars["objective"]
     checkpoint = checkpoint_path(tmp_path / "t.zarr.zip")
     execute(spec, prepared, checkpoint=checkpoint, checkpoint_every=0.0)
-    checkpoint.write_bytes(DAMAGE[what](checkpoint.read_bytes()))
+    checkpoint.write_bytes(DAMAGE[damage](checkpoint.read_bytes()))
     resumed = execute(spec, prepared, checkpoint=checkpoint, checkpoint_every=1e9)
     assert resumed.scalars["objective"].tobytes() == undisturbed.tobytes()
 
@@ -136,32 +136,32 @@ def prepared_of(data: DataSpec, folder: Path):
     return read_prepared(out)
 
 
-def _write_often(path: str, seed: int) -> None:
+def _write_repeatedly(path: str, seed: int) -> None:
     words = [*RUN, "--seed", str(seed), "--out", path]
     for _ in range(10):
         cli.main(["run", *words])
 
 
 def test_two_writers_of_one_trace(tmp_path):
-    """Whoever is last wins; at no moment is the file half of one and half of the other."""
+    """The last writer wins, and the file never mixes both traces."""
     path = tmp_path / "t.zarr.zip"
     cli.main(["run", *RUN, "--out", str(path)])
     fork = multiprocessing.get_context("fork")
-    writers = [fork.Process(target=_write_often, args=(str(path), seed)) for seed in (1, 2)]
+    writers = [fork.Process(target=_write_repeatedly, args=(str(path), seed)) for seed in (1, 2)]
     for writer in writers:
         writer.start()
-    seen = set()
+    seeds_seen = set()
     while any(writer.is_alive() for writer in writers):
-        seen.add(read_trace(path).spec["seed"])
+        seeds_seen.add(read_trace(path).spec["seed"])
         time.sleep(0.005)
     assert [writer.exitcode for writer in writers] == [0, 0]
     assert read_trace(path).spec["seed"] in (1, 2)
-    assert seen & {1, 2}
+    assert seeds_seen & {1, 2}
     assert list(tmp_path.glob(".*.part")) == []
 
 
-def on_a_small_disk(folder: Path, kilobytes: int, *words: str) -> subprocess.CompletedProcess:
-    """Run gvibench in a place where `folder` is a disk of that size, then list the folder."""
+def run_on_small_disk(folder: Path, kilobytes: int, *words: str) -> subprocess.CompletedProcess:
+    """Run gvibench with a disk of the given size mounted at `folder`, and list the folder."""
     folder.mkdir()
     mount = f"mount -t tmpfs -o size={kilobytes}k none {folder}"
     script = f'{mount} && "$@"; code=$?; ls -A {folder} >&2; exit $code'
@@ -175,29 +175,29 @@ def on_a_small_disk(folder: Path, kilobytes: int, *words: str) -> subprocess.Com
 
 
 @pytest.mark.parametrize("command", ["run", "prepare", "optimum"])
-def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path, command):
+def test_full_disk_gives_one_sentence_and_leaves_no_files(tmp_path, command):
     folder = tmp_path / "small"
     out = folder / "out.zarr.zip"
     words = ["--dataset", "wdbc", "--out", str(out)]
     if command == "run":
         words += ["--solver", "vn", "--step", "0.01", "--iterations", "500"]
-    done = on_a_small_disk(folder, 4, command, *words)
+    done = run_on_small_disk(folder, 4, command, *words)
     assert done.returncode == 2, done.stderr
     assert done.stderr == f"gvibench: cannot write {out}: No space left on device\n"
 
 
-def test_a_full_disk_during_a_table(study, tmp_path, monkeypatch, capsys):
-    def no_room(self, text):
+def test_full_disk_while_writing_a_table(study, tmp_path, monkeypatch, capsys):
+    def fail(self, text):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", no_room)
+    monkeypatch.setattr(Path, "write_text", fail)
     assert study.table("performance") == 2
     assert capsys.readouterr().err.endswith("performance.csv: No space left on device\n")
     assert list((study.root / "tables").iterdir()) == []
 
 
-def test_a_folder_that_takes_no_files_is_found_before_the_run(tmp_path):
-    """By a user without rights; root may write everywhere."""
+def test_read_only_folder_is_reported_before_the_run(tmp_path):
+    """Use a read-only mount, because root may write to a folder without permissions."""
     folder = tmp_path / "locked"
     folder.mkdir(mode=0o555)
     mount = f"mount --bind {folder} {folder} && mount -o remount,ro,bind {folder}"
@@ -214,7 +214,7 @@ def test_a_folder_that_takes_no_files_is_found_before_the_run(tmp_path):
     assert done.stderr.count("\n") == 1
 
 
-def test_a_read_only_results_folder_stops_snakemake_with_a_sentence(tmp_path):
+def test_read_only_results_folder_stops_snakemake_with_one_sentence(tmp_path):
     project = Project.create(tmp_path / "project", STUDY)
     results = project.folder / "results"
     results.mkdir()
@@ -233,8 +233,8 @@ def test_a_read_only_results_folder_stops_snakemake_with_a_sentence(tmp_path):
     assert list(results.iterdir()) == []
 
 
-def test_the_cache_vanishes_while_it_is_used(tmp_path, monkeypatch):
-    """What is missing is made again; a file that was open stays readable."""
+def test_cache_is_removed_while_in_use(tmp_path, monkeypatch):
+    """Missing files are created again, and open files stay readable."""
     cache = tmp_path / "cache"
     monkeypatch.setenv("GVIBENCH_CACHE", str(cache))
     stop = threading.Event()
@@ -251,19 +251,19 @@ def test_the_cache_vanishes_while_it_is_used(tmp_path, monkeypatch):
         for k in range(20):
             try:
                 prepared_path(DataSpec(dataset="synthetic", options={"n": 50 + k, "d": 3}))
-                outcomes.add("made")
+                outcomes.add("prepared")
             except UserError as error:
                 assert str(error).startswith("cannot write")  # noqa: PT017
-                outcomes.add("refused")
+                outcomes.add("rejected")
     finally:
         stop.set()
         thread.join()
-    assert outcomes <= {"made", "refused"}
+    assert outcomes <= {"prepared", "rejected"}
     code = cli.main(["run", *RUN, "--out", str(tmp_path / "t.zarr.zip")])
     assert code == 0
 
 
-def test_the_folder_vanishes_while_a_file_is_written(tmp_path):
+def test_folder_is_removed_while_a_file_is_written(tmp_path):
     folder = tmp_path / "gone"
 
     def write() -> None:
@@ -276,8 +276,8 @@ def test_the_folder_vanishes_while_a_file_is_written(tmp_path):
     assert not folder.exists()
 
 
-def test_a_clock_that_jumps_backwards(tmp_path, monkeypatch):
-    """Durations come from clocks that cannot jump; only file dates use the other one."""
+def test_system_clock_jumps_backwards(tmp_path, monkeypatch):
+    """Durations use monotonic clocks; only file dates use the system clock."""
     now = time.time()
     ticks = iter(range(10**9))
     monkeypatch.setattr(time, "time", lambda: now - 3600.0 * next(ticks))
@@ -292,7 +292,7 @@ def test_a_clock_that_jumps_backwards(tmp_path, monkeypatch):
     assert trace.attrs["wall_seconds"] >= 0
 
 
-def test_left_over_parts_are_cleaned_after_an_hour(study):
+def test_part_files_are_cleaned_after_an_hour(study):
     old = study.root / "tables" / ".performance.csv.x.part"
     new = study.root / "runs" / ".new.part"
     for path in (old, new):
@@ -306,7 +306,7 @@ def test_left_over_parts_are_cleaned_after_an_hour(study):
     old.parent.rmdir()
 
 
-def test_code_that_changes_between_plan_and_aggregation(study, monkeypatch, capsys):
+def test_code_changes_between_plan_and_aggregation(study, monkeypatch, capsys):
     planned = study.plan.aggregate_text("s").replace('"manifest":"', '"manifest":"0')
     monkeypatch.setattr(type(study.plan), "aggregate_text", lambda self, name: planned)
     before = study.manifest.read_bytes() if study.manifest.exists() else None

@@ -1,4 +1,4 @@
-"""Spoilt inputs: a part of those that `python tests/faults/fuzz.py` tries, and Hypothesis's own."""
+"""Test corrupt inputs: a sample of `python tests/faults/fuzz.py`, and inputs from Hypothesis."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ from gvibench.study.expand import expand
 
 FUZZ = Path(__file__).parent / "fuzz.py"
 
-careful = settings(
+hypothesis_settings = settings(
     max_examples=150,
     derandomize=True,
     deadline=None,
@@ -25,7 +25,7 @@ careful = settings(
 )
 
 
-def test_a_part_of_the_fuzzing():
+def test_sample_of_the_fuzzer():
     done = subprocess.run(
         [sys.executable, str(FUZZ), "--share", "0.05"], capture_output=True, text=True, check=False
     )
@@ -40,9 +40,9 @@ rows = st.lists(
 )
 
 
-@careful
+@hypothesis_settings
 @given(rows)
-def test_every_svmlight_file_is_read_as_it_was_written(tmp_path, rows):
+def test_svmlight_files_are_read_as_written(tmp_path, rows):
     lines = [
         " ".join([str(label), *(f"{column}:{cells[column]!r}" for column in sorted(cells))])
         for label, cells in rows
@@ -62,9 +62,9 @@ def test_every_svmlight_file_is_read_as_it_was_written(tmp_path, rows):
     assert table.y.tolist() == [label for label, _ in rows]
 
 
-@careful
+@hypothesis_settings
 @given(st.binary(max_size=200))
-def test_no_bytes_crash_a_reader(tmp_path, content):
+def test_random_bytes_do_not_crash_readers(tmp_path, content):
     path = tmp_path / "raw"
     path.write_bytes(content)
     for read in (
@@ -90,9 +90,9 @@ trees = st.recursive(
 KEYS = ("datasets", "solvers", "step", "beta", "seeds", "vary", "record", "tuning", "title")
 
 
-@careful
+@hypothesis_settings
 @given(st.sampled_from(KEYS), trees)
-def test_no_value_of_a_config_crashes_the_plan(key, value):
+def test_random_values_do_not_crash_the_plan(key, value):
     study = {"datasets": ["wdbc"], "solvers": ["vn"], "step": 0.1, key: value}
     try:
         expand(load_config({"studies": {"s": study}}))
@@ -100,15 +100,15 @@ def test_no_value_of_a_config_crashes_the_plan(key, value):
         assert str(error).startswith(("config", "studies.s"))  # noqa: PT017
 
 
-@careful
+@hypothesis_settings
 @given(st.text(max_size=60))
-def test_no_text_crashes_the_parser_of_specs(text):
+def test_random_text_does_not_crash_the_spec_parser(text):
     with pytest.raises(UserError, match=r"^--spec: "):
         parse(RunSpec, text, "--spec")
 
 
-# Settings that are right one by one, and were once refused only after hours of other jobs.
-TOGETHER = {
+# Settings that are valid one by one but not together.
+INCOMPATIBLE = {
     "reduced and non-convex": (
         {"model": "non-convex", "form": "reduced"},
         "cannot work in the basis of the rows",
@@ -121,25 +121,25 @@ TOGETHER = {
         {"model": "non-convex", "beta": "tuned"},
         "give beta a number",
     ),
-    "an option of a solver, varied": (
+    "varied solver option": (
         {"vary": {"solver_options": [{"kernel": "none"}]}},
         "unknown key 'kernel'",
     ),
-    "a million runs": ({"seeds": 100_000, "step": [0.1, 0.2]}, "more than 100000 runs"),
-    "a path of 300 letters": ({"vary": {"data.dataset": ["x" * 80], "solver": ["y"]}}, "vary"),
+    "too many runs": ({"seeds": 100_000, "step": [0.1, 0.2]}, "more than 100000 runs"),
+    "path too long": ({"vary": {"data.dataset": ["x" * 80], "solver": ["y"]}}, "vary"),
 }
 
 
-@pytest.mark.parametrize("what", TOGETHER)
-def test_settings_that_do_not_go_together_are_refused_by_the_plan(what):
-    changes, sentence = TOGETHER[what]
+@pytest.mark.parametrize("case", INCOMPATIBLE)
+def test_plan_rejects_incompatible_settings(case):
+    changes, message = INCOMPATIBLE[case]
     study = {"datasets": ["wdbc"], "solvers": ["vn"], "step": 0.1, **changes}
-    with pytest.raises(UserError, match=sentence) as caught:
+    with pytest.raises(UserError, match=message) as caught:
         expand(load_config({"studies": {"s": study}}))
     assert str(caught.value).startswith("studies.s")
 
 
-def test_a_missing_file_is_found_by_the_plan(tmp_path, capsys):
+def test_plan_rejects_missing_data_file(tmp_path, capsys):
     from gvibench.cli import main as cli
 
     path = tmp_path / "config.yaml"
@@ -150,7 +150,7 @@ def test_a_missing_file_is_found_by_the_plan(tmp_path, capsys):
     assert "nowhere.svm does not exist" in capsys.readouterr().err
 
 
-def test_one_absurd_column_number_is_no_problem_of_memory(tmp_path, capsys):
+def test_huge_column_number_does_not_exhaust_memory(tmp_path, capsys):
     from gvibench.cli import main as cli
 
     path, out = tmp_path / "rows.svm", tmp_path / "out.zarr.zip"

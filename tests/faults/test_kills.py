@@ -1,7 +1,7 @@
-"""kill -9 at chosen and at random moments: the next `snakemake` ends as if nothing had happened.
+"""Kill jobs and Snakemake with SIGKILL, and check that a restart gives the same results.
 
-A round kills every job of one stage, each at another moment of one phase. Jobs of one round do not
-depend on each other, so every kill is an experiment of its own.
+A round kills each job of one stage at a different moment of one phase. Jobs of a round do not
+depend on each other, so the kills are independent experiments.
 """
 
 import json
@@ -35,19 +35,19 @@ STUDY = {
 }
 PHASES = ("step", "write", "rename", "aggregate", "table", "figure")
 TRACES = "results/*/runs/**/*.zarr.zip"
-MADE_BY = {
+OUTPUTS = {
     **dict.fromkeys(("step", "write", "rename"), TRACES),
     "aggregate": "results/*/aggregate.zarr.zip",
     "table": "results/*/tables/*.csv",
     "figure": "results/*/figures/*.pdf",
 }
-"""The outputs of the jobs of a phase, or the first of the outputs of each."""
-WITH_SNAKEMAKE = 2
-"""So many jobs are left to do when the first of them takes Snakemake along."""
+"""Pattern for one output of each job of a phase."""
+JOBS_WITH_SNAKEMAKE = 2
+"""Number of remaining jobs in rounds that also kill Snakemake."""
 
 
-class Battlefield:
-    """A finished project, and copies of it in which one stage is to be done again."""
+class KillRounds:
+    """A finished project, and copies of it in which one stage has to be re-run."""
 
     def __init__(self, folder: Path, studies: int) -> None:
         self.folder = folder
@@ -60,25 +60,25 @@ class Battlefield:
         self.killed: Counter[str] = Counter()
         self._rounds = 0
 
-    def attack(self, phase: str, seed: int, *, whole: bool) -> None:
-        """Kill every job of a phase (or the first one and Snakemake), start again, compare."""
-        project, targets = self._with_work_left(phase, WITH_SNAKEMAKE if whole else None)
+    def kill_jobs(self, phase: str, seed: int, *, whole: bool) -> None:
+        """Kill each job of a phase (or the first one and Snakemake), start again, and compare."""
+        project, targets = self._remove_outputs(phase, JOBS_WITH_SNAKEMAKE if whole else None)
         log = project.folder / "kills.log"
         order = {"phase": phase, "seed": seed, "whole": whole, "log": str(log)}
         done = self._run(project, targets, GVIBENCH_KILL=json.dumps(order))
         assert done.returncode != 0
         assert "Traceback" not in done.stdout + done.stderr
         kills = log.read_text().splitlines()
-        # With Snakemake a second worker may have come to the same point just before it died.
+        # A second job may reach the same point before Snakemake is killed.
         assert len(kills) >= 1 if whole else len(kills) == len(targets)
         self._recover(project, targets, unlock=whole)
         name = f"{phase}, with Snakemake" if whole else phase
         self.killed.update({name: 1 if whole else len(kills)})
 
-    def attack_snakemake(self, rng: random.Random) -> None:
-        """Kill Snakemake and all its jobs at a random moment of a whole study."""
-        project, targets = self._with_work_left("step", 2 * WITH_SNAKEMAKE)
-        done_before = self._traces(project)
+    def kill_snakemake(self, rng: random.Random) -> None:
+        """Kill Snakemake and all its jobs at a random moment."""
+        project, targets = self._remove_outputs("step", 2 * JOBS_WITH_SNAKEMAKE)
+        traces_before = self._traces(project)
         process = subprocess.Popen(
             project.command("--", *targets),
             cwd=project.folder,
@@ -87,20 +87,20 @@ class Battlefield:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        wanted = rng.randrange(len(targets))
-        while process.poll() is None and self._traces(project) < done_before + wanted:
+        new_traces = rng.randrange(len(targets))
+        while process.poll() is None and self._traces(project) < traces_before + new_traces:
             time.sleep(0.02)
         time.sleep(rng.random())
         os.killpg(process.pid, signal.SIGKILL)
-        was_killed = process.wait() == -signal.SIGKILL  # else it was just done
+        was_killed = process.wait() == -signal.SIGKILL  # otherwise it had finished
         self._recover(project, targets, unlock=True)
         self.killed.update({"a random moment, with Snakemake": int(was_killed)})
 
-    def _with_work_left(self, phase: str, most: int | None) -> tuple[Project, list[str]]:
-        """Return a copy without the outputs of a phase, and what to ask for."""
+    def _remove_outputs(self, phase: str, max_jobs: int | None) -> tuple[Project, list[str]]:
+        """Return a copy of the project without the outputs of a phase, and these outputs."""
         self._rounds += 1
         project = self.finished.copy(self.folder / f"round-{self._rounds}")
-        targets = sorted(project.folder.glob(MADE_BY[phase]))[:most]
+        targets = sorted(project.folder.glob(OUTPUTS[phase]))[:max_jobs]
         for target in targets:
             for output in target.parent.glob(f"{target.stem}.*"):
                 output.unlink()
@@ -124,7 +124,7 @@ class Battlefield:
         )
 
     def _recover(self, project: Project, targets: list[str], *, unlock: bool) -> None:
-        # Whatever has its final name is whole, also before anything is mended.
+        # Files with a final name must be complete, even before Snakemake is started again.
         for path in project.folder.glob("results/**/*.zarr.zip"):
             if not path.name.startswith("."):
                 with open_zip(path) as root:
@@ -133,43 +133,45 @@ class Battlefield:
             project.snakemake("--unlock")
         project.snakemake("--", *targets)
         for path in targets:
-            assert findings(project.folder / path) == findings(self.finished.folder / path), path
+            assert result(project.folder / path) == result(self.finished.folder / path), path
         shutil.rmtree(project.folder)
 
 
-def findings(path: Path) -> object:
-    """Return all of an output that must not depend on what happened on the way."""
+def result(path: Path) -> object:
+    """Return the content of an output that must not depend on kills."""
     if "/runs/" not in path.as_posix():
-        return path.read_bytes()  # made from files that no kill has touched
+        return path.read_bytes()  # made from the same traces
     trace = read_trace(path)
     arrays = {**trace.scalars, "mean": trace.mean, **trace.factors, "iteration": trace.iteration}
     arrays.pop("seconds")
-    words = [trace.attrs[name] for name in ("spec_hash", "code_hash", "status", "reason")]
-    return words, {name: np.asarray(values).tobytes() for name, values in sorted(arrays.items())}
+    attrs = [trace.attrs[name] for name in ("spec_hash", "code_hash", "status", "reason")]
+    return attrs, {name: np.asarray(values).tobytes() for name, values in sorted(arrays.items())}
 
 
-def test_one_kill_in_every_phase(tmp_path):
-    """The quick part: two runs, one aggregate, one table, one figure; then Snakemake itself."""
-    field = Battlefield(tmp_path, studies=1)
+def test_kills_in_each_phase(tmp_path):
+    """Kill two runs, one aggregate, one table and one figure, then Snakemake itself."""
+    rounds = KillRounds(tmp_path, studies=1)
     for phase in PHASES:
-        field.attack(phase, seed=1, whole=False)
-    field.attack("write", seed=2, whole=True)
+        rounds.kill_jobs(phase, seed=1, whole=False)
+    rounds.kill_jobs("write", seed=2, whole=True)
 
 
 @pytest.mark.slow
 def test_fifty_kills(tmp_path, capsys):
-    field = Battlefield(tmp_path, studies=5)
+    rounds = KillRounds(tmp_path, studies=5)
     for phase in PHASES:
-        field.attack(phase, seed=3, whole=False)
+        rounds.kill_jobs(phase, seed=3, whole=False)
     for phase in PHASES:
-        field.attack(phase, seed=4, whole=True)
+        rounds.kill_jobs(phase, seed=4, whole=True)
     rng = random.Random(5)
     for _ in range(4):
-        field.attack_snakemake(rng)
+        rounds.kill_snakemake(rng)
     with capsys.disabled():
-        print("", *(f"{count:3} kills in {name}" for name, count in field.killed.items()), sep="\n")
+        print(
+            "", *(f"{count:3} kills in {name}" for name, count in rounds.killed.items()), sep="\n"
+        )
     by_phase: Counter[str] = Counter()
-    for name, count in field.killed.items():
+    for name, count in rounds.killed.items():
         by_phase[name.partition(",")[0]] += count
     assert by_phase.total() >= 50
     assert all(by_phase[phase] >= 5 for phase in PHASES)

@@ -1,4 +1,4 @@
-"""Data that hurt: every run is finished, diverged with a reason, or refused with a sentence."""
+"""Test badly scaled and degenerate data: runs finish, diverge with a reason, or are rejected."""
 
 import itertools
 import math
@@ -20,57 +20,57 @@ from gvibench.store.traces import read_trace
 ROWS = 24
 
 
-def drawn(columns: int) -> tuple[np.ndarray, np.ndarray]:
+def draw_rows(columns: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(7)
     x = rng.standard_normal((ROWS, columns))
     return x, np.where(x[:, 0] + rng.standard_normal(ROWS) > 0, 1.0, -1.0)
 
 
 def separable() -> tuple[np.ndarray, np.ndarray]:
-    x, _ = drawn(3)
+    x, _ = draw_rows(3)
     return x, np.sign(x[:, 0])
 
 
 def duplicated_columns() -> tuple[np.ndarray, np.ndarray]:
-    x, y = drawn(2)
+    x, y = draw_rows(2)
     return np.hstack([x, x, -x]), y
 
 
 def constant_columns() -> tuple[np.ndarray, np.ndarray]:
-    x, y = drawn(2)
+    x, y = draw_rows(2)
     return np.hstack([x, np.zeros((ROWS, 1)), np.full((ROWS, 1), 7.0)]), y
 
 
 def ill_conditioned() -> tuple[np.ndarray, np.ndarray]:
-    x, y = drawn(4)
+    x, y = draw_rows(4)
     return x * np.geomspace(1e-3, 1e3, 4), y  # x'x has condition number 1e12
 
 
 def huge() -> tuple[np.ndarray, np.ndarray]:
-    x, y = drawn(3)
+    x, y = draw_rows(3)
     return 1e10 * x, y
 
 
 def enormous() -> tuple[np.ndarray, np.ndarray]:
-    x, y = drawn(3)
+    x, y = draw_rows(3)
     return 1e49 * x, y
 
 
 def tiny() -> tuple[np.ndarray, np.ndarray]:
-    x, y = drawn(3)
+    x, y = draw_rows(3)
     return 1e-200 * x, y
 
 
 def one_column() -> tuple[np.ndarray, np.ndarray]:
-    return drawn(1)
+    return draw_rows(1)
 
 
 def wide() -> tuple[np.ndarray, np.ndarray]:
-    return drawn(60)
+    return draw_rows(60)
 
 
 def all_zero() -> tuple[np.ndarray, np.ndarray]:
-    x, y = drawn(3)
+    x, y = draw_rows(3)
     return 0 * x + 0.0, y
 
 
@@ -81,25 +81,27 @@ STRESS = {
         *(tiny, one_column, wide, all_zero),
     )
 }
-SOLVERS = [name for name in solvers.names() if name != "ng-flow"]  # slow, and VN's limit
+SOLVERS = [
+    name for name in solvers.names() if name != "ng-flow"
+]  # slow, and the continuous limit of vn
 
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stress")
-    made = {}
+    prepared = {}
     for name, make in STRESS.items():
         x, y = make()
         np.savez(folder / f"{name}.npz", X=x, y=y)
         out = folder / f"{name}.zarr.zip"
         words = ["--dataset", name, "--path", str(folder / f"{name}.npz"), "--out", str(out)]
         assert cli.main(["prepare", *words]) == 0
-        made[name] = read_prepared(out)
-    return made
+        prepared[name] = read_prepared(out)
+    return prepared
 
 
 def check_ending(trace) -> None:
-    """A trace is finite, or says why it is not; what is recorded is finite in either case."""
+    """Check that a trace has a status and a reason, and that all recorded values are finite."""
     assert trace.attrs["status"] in STATUSES
     assert trace.attrs["reason"]
     for name, values in trace.scalars.items():
@@ -127,7 +129,7 @@ def test_runs(prepared, data, solver):
 
 @pytest.mark.parametrize("model", ["logistic", "linear"])
 @pytest.mark.parametrize("data", STRESS)
-def test_optima_are_optima_or_refused(prepared, data, model):
+def test_optima_are_finite_or_rejected(prepared, data, model):
     spec = RunSpec(data=prepared[data].spec, beta=0.1, solver="vn", step=1.0, model=model)
     try:
         optimum = find_optimum(spec.problem(), prepared[data])
@@ -139,7 +141,7 @@ def test_optima_are_optima_or_refused(prepared, data, model):
 
 
 def test_one_class_in_the_test_rows(tmp_path):
-    x, y = drawn(2)
+    x, y = draw_rows(2)
     np.savez(tmp_path / "x.npz", X=x, y=y, X_test=x[y > 0][:5], y_test=np.ones(5))
     data, out = tmp_path / "d.zarr.zip", tmp_path / "t.zarr.zip"
     own = ["--dataset", "mine", "--path", str(tmp_path / "x.npz"), "--split", "given"]
@@ -150,7 +152,7 @@ def test_one_class_in_the_test_rows(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("rows", "flags", "sentence"),
+    ("rows", "flags", "message"),
     [
         (1, (), "cannot split the 1 rows"),
         (2, (), "have the same label"),
@@ -158,7 +160,7 @@ def test_one_class_in_the_test_rows(tmp_path):
         (4, ("--split", "first", "--train-size", "4"), "0 test rows"),
     ],
 )
-def test_too_few_rows_are_refused(tmp_path, capsys, rows, flags, sentence):
+def test_too_few_rows_are_rejected(tmp_path, capsys, rows, flags, message):
     x, y = np.arange(2.0 * rows).reshape(rows, 2), np.arange(rows) % 2
     np.savez(tmp_path / "x.npz", X=x, y=y)
     words = ["--dataset", "mine", "--path", str(tmp_path / "x.npz"), *flags]
@@ -166,19 +168,19 @@ def test_too_few_rows_are_refused(tmp_path, capsys, rows, flags, sentence):
     code = cli.main(["prepare", *words, "--out", str(out)])
     printed = capsys.readouterr().err
     assert code == 2
-    assert sentence in printed or "different labels" in printed
+    assert message in printed or "different labels" in printed
     assert not out.parent.exists()
 
 
-def test_values_whose_products_overflow_are_refused(tmp_path, capsys):
-    x, y = drawn(2)
+def test_values_with_overflowing_products_are_rejected(tmp_path, capsys):
+    x, y = draw_rows(2)
     np.savez(tmp_path / "x.npz", X=1e60 * x, y=y)
     words = ["--dataset", "mine", "--path", str(tmp_path / "x.npz")]
     assert cli.main(["prepare", *words, "--out", str(tmp_path / "d.zarr.zip")]) == 2
     assert "scale the columns first" in capsys.readouterr().err
 
 
-def test_one_row_of_a_regression(tmp_path):
+def test_regression_with_one_row(tmp_path):
     words = ["--dataset", "synthetic", "--data-option", "target=regression", "--train-size", "1"]
     words += ["--test-size", "1", "--model", "linear", "--solver", "vn", "--step", "0.5"]
     assert cli.main(["run", *words, "--out", str(tmp_path / "t.zarr.zip")]) == 0
@@ -186,8 +188,8 @@ def test_one_row_of_a_regression(tmp_path):
     assert np.isfinite(trace.scalars["objective"]).all()
 
 
-def test_tables_mark_everything_that_is_not_a_number(tmp_path):
-    """Diverged runs beside finished ones, and metrics that a model does not have."""
+def test_tables_show_only_finite_numbers(tmp_path):
+    """Use diverged and finished runs, and metrics that a model does not have."""
     paths = {}
     for name in ("separable", "huge", "tiny"):
         x, y = STRESS[name]()

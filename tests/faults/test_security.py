@@ -1,4 +1,4 @@
-"""Names and contents that come from others reach no shell, no page and no place they should not."""
+"""Test that untrusted names and contents do not reach shells, pages or other folders."""
 
 import ast
 import re
@@ -12,11 +12,12 @@ from small_study import STUDY, Study
 from gvibench.datasets import catalogue
 from gvibench.datasets.read import read_npz
 from gvibench.errors import UserError
+from gvibench.stages import main as run_stage
 from gvibench.study.config import load_config
 from gvibench.study.expand import expand
 from gvibench.tables.formats import escape_markdown
 
-NASTY = (
+MALICIOUS = (
     *("../up", "..", ".", "/etc/x", "a/b", "a b", "$(touch pwned)", "`id`", "a;b", "a'b", 'a"b'),
     *("a\nb", "-rf", "{name}", "ünï", "a\\b", "*", "~", "", "x" * 300, "con\0", "<b>"),
 )
@@ -27,10 +28,10 @@ def config(**parts):
     return {"studies": {"s": {**study, **parts}}}
 
 
-@pytest.mark.parametrize("name", NASTY)
-def test_no_name_can_leave_its_folder_or_carry_a_command(name):
+@pytest.mark.parametrize("name", MALICIOUS)
+def test_malicious_names_are_rejected(name):
     study = config()["studies"]["s"]
-    for nasty in (
+    for malicious in (
         {"studies": {name: study}},
         config(datasets={name: {"dataset": "wdbc"}}),
         config(solvers={name: {"solver": "vn"}}),
@@ -38,11 +39,11 @@ def test_no_name_can_leave_its_folder_or_carry_a_command(name):
         config(solvers={"vn": {"solver": name}}),
     ):
         with pytest.raises(UserError):
-            expand(load_config(nasty))
+            expand(load_config(malicious))
 
 
-@pytest.mark.parametrize("name", NASTY)
-def test_varied_text_is_harmless_in_a_path(name):
+@pytest.mark.parametrize("name", MALICIOUS)
+def test_varied_text_gives_safe_paths(name):
     changed = config(datasets={"mine": {"path": "x.svm"}}, vary={"data.path": ["x.svm", name]})
     try:
         plan = expand(load_config(changed))
@@ -54,25 +55,25 @@ def test_varied_text_is_harmless_in_a_path(name):
 
 
 @pytest.mark.parametrize("name", ["data", "optima", "logs"])
-def test_a_study_cannot_take_the_place_of_what_studies_share(name):
+def test_study_cannot_use_the_name_of_a_shared_folder(name):
     with pytest.raises(UserError, match="folder that all studies share"):
         load_config({"studies": {name: config()["studies"]["s"]}})
 
 
 @pytest.mark.parametrize("folder", ["", ".", "/", "a\nb", "{study}", "-x", "x" * 2000])
-def test_results_folders_that_cannot_be_used(folder):
+def test_invalid_results_folders_are_rejected(folder):
     with pytest.raises(UserError, match="results"):
         load_config({**config(), "results": folder})
 
 
-def test_results_folders_are_spelt_in_one_way():
+def test_results_folders_are_normalised():
     for folder in ("results/", "./results", "results//", "x/../results"):
         plan = expand(load_config({**config(), "results": folder}))
         assert all(path.startswith("results/s/runs/") for path in plan.runs)
 
 
-def test_a_results_folder_with_everything_a_shell_would_obey(tmp_path):
-    """A real run of the workflow: every path in it is quoted."""
+def test_results_folder_with_shell_syntax(tmp_path):
+    """Run the workflow; all paths in its commands must be quoted."""
     project = Project.create(tmp_path / "project", STUDY)
     folder = 'it\'s; touch pwned $(touch pwned) `touch pwned` & ü "x"'
     project.configure(STUDY, results=folder)
@@ -81,7 +82,7 @@ def test_a_results_folder_with_everything_a_shell_would_obey(tmp_path):
     assert not list(project.folder.rglob("pwned"))
 
 
-def test_every_placeholder_of_every_shell_command_is_quoted():
+def test_placeholders_of_shell_commands_are_quoted():
     for path in (ROOT / "rules").glob("*.smk"):
         for command in re.findall(r"shell:\n((?:\s+\".*\n?)+)", path.read_text()):
             placeholders = re.findall(r"\{([^}]*)\}", command)
@@ -93,7 +94,7 @@ FORBIDDEN = {"pickle", "marshal", "shelve", "dill", "joblib", "cloudpickle", "su
 CALLS = {"eval", "exec", "os.system", "os.popen", "yaml.load", "yaml.unsafe_load"}
 
 
-def test_no_code_unpickles_evaluates_or_starts_a_shell():
+def test_package_does_not_unpickle_evaluate_or_start_a_shell():
     for path in (ROOT / "src").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             names = []
@@ -110,7 +111,7 @@ def test_no_code_unpickles_evaluates_or_starts_a_shell():
 
 
 class Trap:
-    """Leaves a file behind when it is unpickled."""
+    """An object that creates a file when it is unpickled."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -119,7 +120,7 @@ class Trap:
         return (Path.write_text, (self.path, "sprung"))
 
 
-def test_a_pickle_in_an_npz_file_is_refused_unopened(tmp_path):
+def test_pickle_in_npz_file_is_rejected_without_loading_it(tmp_path):
     sprung = tmp_path / "sprung"
     trapped = np.array([[Trap(sprung)]], dtype=object)
     np.savez(tmp_path / "x.npz", allow_pickle=True, X=trapped, y=np.array([1]))
@@ -128,7 +129,7 @@ def test_a_pickle_in_an_npz_file_is_refused_unopened(tmp_path):
     assert not sprung.exists()
 
 
-def test_yaml_makes_no_objects(tmp_path):
+def test_yaml_does_not_create_objects(tmp_path):
     from gvibench.study.config import read_config
 
     path = tmp_path / "config.yaml"
@@ -137,23 +138,21 @@ def test_yaml_makes_no_objects(tmp_path):
         read_config(path)
 
 
-def test_titles_and_labels_are_shown_not_obeyed(tmp_path):
+def test_titles_are_escaped(tmp_path):
     title = "<script>alert(1)</script> & | $x$ \\input{x}"
     study = Study({**STUDY, "title": title, "tables": ["performance"]}, tmp_path)
     assert study.prepare() == study.run() == study.aggregate() == 0
-    from gvibench import stages as worker
-
     out = study.root / "summary.md"
     words = ["--aggregate", str(study.aggregate_path), "--out", str(out)]
-    assert worker.main(["summary", "--job", study.plan.summary_text("s"), *words]) == 0
+    assert run_stage(["summary", "--job", study.plan.summary_text("s"), *words]) == 0
     text = out.read_text()
     assert "<script>" not in text
     assert "&lt;script>" in text
     assert escape_markdown("a|b<i>") == r"a\|b&lt;i>"
 
 
-def test_every_download_is_https_and_checked():
-    """By its hash; the two files without one by rows, columns, labels and non-zeros."""
+def test_downloads_use_https_and_are_checked():
+    """Two files without a known hash are checked by rows, columns, labels and non-zeros."""
     files = [file for name in catalogue.names() for file in catalogue.entry(name).files]
     files += [*catalogue.MNIST_IDX, *catalogue.MNIST_LIBSVM]
     for file in files:

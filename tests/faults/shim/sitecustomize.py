@@ -1,8 +1,8 @@
-"""Kill this process at a chosen moment. Python imports this at start if it is on the path.
+"""Kill this process at a chosen moment. Python imports this module at start if it is on the path.
 
-`GVIBENCH_KILL` is JSON: the `phase` to die in, a `seed` for the moment within it, `whole` to take
-Snakemake along, the file `log` for what was done. Only a worker of that phase is killed; it dies by
-SIGKILL, so nothing of its clean-up runs.
+`GVIBENCH_KILL` is a JSON object: `phase` is the phase in which to kill, `seed` selects the moment
+within it, `whole` also kills Snakemake, and `log` is a file to which kills are appended. Only jobs
+of that phase are killed. SIGKILL prevents any clean-up.
 """
 
 import json
@@ -13,10 +13,10 @@ import sys
 import zipfile
 
 STAGE_OF = {"step": "run", "write": "run", "rename": "run"}
-"""The worker's stage that a phase belongs to; other phases have a stage of their own."""
+"""Stage of a phase; all other phases have the name of their stage."""
 
 
-def _arm(order: dict) -> None:
+def _install(order: dict) -> None:
     phase = order["phase"]
     words = sys.orig_argv
     if "gvibench.stages" not in words:
@@ -24,7 +24,7 @@ def _arm(order: dict) -> None:
     stage = words[words.index("gvibench.stages") + 1]
     if stage != STAGE_OF.get(phase, phase):
         return
-    # Another moment for every job, the same whenever the test runs.
+    # The moment differs between jobs and is the same in each run of the test.
     rng = random.Random(f"{order['seed']} {words[words.index('--out') + 1]}")
 
     def die(moment: str) -> None:
@@ -36,16 +36,16 @@ def _arm(order: dict) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
     if phase == "step":
-        _in_a_step(rng.randint(3, 20), die)  # the first two are the start and the warm-up
+        _kill_in_step(rng.randint(3, 20), die)  # the first two are the start and the warm-up
     elif phase == "write" or (phase == "aggregate" and rng.random() < 0.5):
-        _in_a_write(rng.randint(1, 12), die)
+        _kill_in_write(rng.randint(1, 12), die)
     elif phase in {"rename", "aggregate"}:
-        _at_a_rename(1, rng.choice(("before", "after")), die)
-    else:  # a table has three files, a figure four
-        _at_a_rename(rng.randint(1, 3), rng.choice(("before", "after")), die)
+        _kill_at_rename(1, rng.choice(("before", "after")), die)
+    else:  # a table has three files and a figure four
+        _kill_at_rename(rng.randint(1, 3), rng.choice(("before", "after")), die)
 
 
-def _in_a_step(count: int, die) -> None:
+def _kill_in_step(count: int, die) -> None:
     from gvibench.models.base import Model
 
     evaluate, calls = Model.oracle, iter(range(1, 10**9))
@@ -58,7 +58,7 @@ def _in_a_step(count: int, die) -> None:
     Model.oracle = oracle
 
 
-def _in_a_write(count: int, die) -> None:
+def _kill_in_write(count: int, die) -> None:
     write, calls = zipfile.ZipFile.writestr, iter(range(1, 10**9))
 
     def writestr(self, *args, **kwargs):
@@ -71,7 +71,7 @@ def _in_a_write(count: int, die) -> None:
     zipfile.ZipFile.writestr = writestr
 
 
-def _at_a_rename(count: int, when: str, die) -> None:
+def _kill_at_rename(count: int, when: str, die) -> None:
     rename, calls = os.replace, iter(range(1, 10**9))
 
     def replace(*args, **kwargs):
@@ -86,4 +86,4 @@ def _at_a_rename(count: int, when: str, die) -> None:
 
 
 if "GVIBENCH_KILL" in os.environ:
-    _arm(json.loads(os.environ["GVIBENCH_KILL"]))
+    _install(json.loads(os.environ["GVIBENCH_KILL"]))
