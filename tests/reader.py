@@ -1,9 +1,9 @@
-"""Somebody who follows a page of the documentation, block by block, in a project of their own.
+"""Run the code blocks of a documentation page in a separate project.
 
-The text of a page is run as it is printed, in order and in one folder. Only what needs more than a
-test has (a network, a cluster, root, an hour) or would change this machine is looked at instead;
-the rule of its program says how. A block that no rule covers is an error. A page may use the study
-of the tutorial without showing its config again.
+The blocks of a page are run as printed, in order and in one folder. Commands that need a network, a
+cluster, root or an hour, or that would change this machine, are checked instead of run. The method
+for a program defines how. A block in an unknown language or with an unknown program is an error. A
+page may use the study of the tutorial without repeating its config.
 """
 
 import os
@@ -32,7 +32,7 @@ SMALL = {
     "figures": [],
     "tables": ["performance"],
 }
-"""A study of seconds, to which a block with a part of a config is added."""
+"""Study that takes seconds; settings from a block with a part of a config are added to it."""
 
 SQUEUE = """#!/bin/sh
 printf '11 gvibench-run\\n12 somebody-elses\\n13 gvibench-draw\\n'
@@ -43,30 +43,32 @@ echo "$@" >> cancelled
 
 
 class Block(NamedTuple):
-    """A fenced block."""
+    """A fenced code block."""
 
     language: str
     text: str
 
 
 def blocks(page: Path) -> list[Block]:
-    return [Block(*found) for found in FENCED.findall(page.read_text())]
+    """Return the code blocks of a page."""
+    return [Block(*groups) for groups in FENCED.findall(page.read_text())]
 
 
 def prose(page: Path) -> str:
+    """Return the text of a page without its code blocks."""
     return FENCED.sub("", page.read_text())
 
 
 class Reader:
-    """Has a clone, and the config of the tutorial in config/mine.yaml."""
+    """A user with a clone, and with the config of the tutorial in config/mine.yaml."""
 
     def __init__(self, folder: Path, *, dry: bool = False) -> None:
         self.project = Project.create(folder, SMALL)
         shutil.copytree(ROOT / "config", folder / "config", dirs_exist_ok=True)
         self.dry = dry
-        """Whether studies are planned only: those of the page would take too long."""
+        """Whether to plan studies instead of running them."""
         self.space: dict[str, object] = {}
-        """What Python knows after the blocks so far."""
+        """Variables of the Python blocks so far."""
         [config] = [text for kind, text in blocks(ROOT / "docs/tutorial.md") if kind == "yaml"]
         self.save("config/mine.yaml", config)
         self.save("bin/squeue", SQUEUE).chmod(0o755)
@@ -79,7 +81,7 @@ class Reader:
         return path
 
     def follow(self, page: Path) -> None:
-        """Do what the page says; the working directory must be that of the project."""
+        """Run the blocks of a page; the working directory must be the project."""
         assert Path.cwd() == self.project.folder
         for block in blocks(page):
             LANGUAGES[block.language](self, block.text)
@@ -90,21 +92,21 @@ class Reader:
         exec(compile(text, "block", "exec"), self.space)
 
     def yaml(self, text: str) -> None:
-        """Check a config, or a part of one; the first line may say where it is to be written."""
-        given = yaml.safe_load(text)
-        if "studies" in given:
+        """Check a config or a part of one, and write it to the path in its first line."""
+        config = yaml.safe_load(text)
+        if "studies" in config:
             name = re.match(r"# (config/\w+\.yaml)\n", text)
-            assert name, "a config says where it goes"
+            assert name, "the first line of a config must be its path"
             self.save(name[1], text)
-        elif given.keys() <= Config.model_fields.keys():
-            given = {"studies": {"s": SMALL}, **given}
+        elif config.keys() <= Config.model_fields.keys():
+            config = {"studies": {"s": SMALL}, **config}
         else:
-            given = {"studies": {"s": {**SMALL, **given}}}
-        assert expand(load_config(given)).runs
+            config = {"studies": {"s": {**SMALL, **config}}}
+        assert expand(load_config(config)).runs
 
     def shell(self, text: str) -> None:
         for line in text.splitlines():
-            # Of the lines with a pipe, the first program's rule takes the whole.
+            # A line with a pipe is handled by the method for its first program.
             for command in [line] if "|" in line else line.split(" && "):
                 program, *words = shlex.split(command, comments=True)
                 PROGRAMS[program](self, words, command)
@@ -115,62 +117,62 @@ class Reader:
     # Programs
 
     def gvibench(self, words: list[str], _: str) -> None:
-        """Done here; only a GPU may be missing, which is one sentence."""
+        """Run the command; it may fail with code 2 if it needs a GPU."""
         assert main(words) in ((0, 2) if "cuda" in words else (0,))
 
     def snakemake(self, words: list[str], _: str) -> None:
-        """Done here, with a profile for a cluster and with object storage as a dry run only."""
-        away = False
+        """Run the command, or do a dry run if it needs a cluster or object storage."""
+        remote = False
         if "--workflow-profile" in words:
             at = words.index("--workflow-profile")
             profile = yaml.safe_load((ROOT / words[at + 1] / "config.yaml").read_text())
-            # `make test-cluster` has this executor.
-            away = profile["executor"] == "slurm"
+            # `make test-cluster` tests this executor.
+            remote = profile["executor"] == "slurm"
             words = [*words[:at], "--workflow-profile", "none", *words[at + 2 :]]
-        # tests/test_storage.py makes a whole study there.
-        away |= "--default-storage-provider" in words
-        self.project.snakemake(*words, *(["--dry-run"] if away or self.dry else []))
+        # A test of object storage runs a complete study.
+        remote |= "--default-storage-provider" in words
+        self.project.snakemake(*words, *(["--dry-run"] if remote or self.dry else []))
 
     def make(self, words: list[str], _: str) -> None:
-        """Would find a target and all it needs; .ci/run and people do it."""
+        """Do a dry run; .ci/run runs the targets."""
         assert words
         subprocess.run(["make", "-n", *words], cwd=ROOT, check=True, capture_output=True)
 
     def git(self, words: list[str], _: str) -> None:
-        """Only a clone is asked for, and only the reader knows from where."""
+        """Check that the command is a clone of a placeholder address."""
         assert words == ["clone", "<this", "repository>", "gvibench"]
 
     def cd(self, words: list[str], _: str) -> None:
         assert words == ["gvibench"]
 
     def environment(self, words: list[str], _: str) -> None:
-        """The folder that `make study` sets up, or one like it."""
+        """Check that the environment is the one that `make study` creates."""
         assert words in ([".venv/bin/activate"], ["-m", "venv", ".venv"])
         assert "VENV := .venv\n" in (ROOT / "Makefile").read_text()
 
     def pip(self, words: list[str], _: str) -> None:
-        """Files and extras exist; `make` installs the same way."""
+        """Check that files and extras exist."""
         assert words.pop(0) == "install"
         extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
         if "-c" in words:
             assert (ROOT / words.pop(words.index("-c") + 1)).is_file()
         [package] = [word for word in words if not word.startswith("-")]
-        found = re.fullmatch(r"(?:gvibench|\.)(?:\[([\w,]+)\])?", package)
-        assert set((found[1] or "").split(",")) <= {"", *extras["optional-dependencies"]}
+        match = re.fullmatch(r"(?:gvibench|\.)(?:\[([\w,]+)\])?", package)
+        assert set((match[1] or "").split(",")) <= {"", *extras["optional-dependencies"]}
 
     def export(self, words: list[str], _: str) -> None:
-        """The test has set the same variables, to its own values."""
+        """Check that the test has set these variables."""
         assert {word.partition("=")[0] for word in words} <= os.environ.keys()
 
     def tmux(self, words: list[str], _: str) -> None:
         assert words == []
 
     def rm(self, _: list[str], line: str) -> None:
-        """Done, and there must be something to remove."""
+        """Run the command; the files must exist."""
         subprocess.run(["bash", "-c", line], check=True)
 
     def squeue(self, _: list[str], line: str) -> None:
-        """Done with a pretended queue."""
+        """Run the line with a simulated queue."""
         path = os.pathsep.join([str(self.project.folder / "bin"), os.environ["PATH"]])
         subprocess.run(["bash", "-euo", "pipefail", "-c", line], env={"PATH": path}, check=True)
 

@@ -1,4 +1,4 @@
-"""The documentation as a site."""
+"""Build the documentation for tests."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The benchmarks still run; what they measure is not looked at here."""
+"""Test that the benchmarks run. Their measurements are not checked."""
 
 import sys
 from pathlib import Path
@@ -9,28 +9,28 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
 @pytest.fixture(autouse=True)
-def _on_the_path(monkeypatch):
+def _import_path(monkeypatch):
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     yield
     for name in {path.stem for path in BENCHMARKS.glob("*.py")}:
         sys.modules.pop(name, None)
 
 
-def test_iterations_agree_before_they_are_timed(monkeypatch):
+def test_iterations(monkeypatch):
     import iterations
 
     monkeypatch.setattr(iterations, "SECONDS", 0.0)
     monkeypatch.setattr(iterations, "real_rows", lambda dataset: None)
     monkeypatch.setitem(iterations.SIZES, "diabetes_scale", (80, 5))
-    found = iterations.measure(["diabetes_scale"])
-    assert iterations.as_table(found).count("\n") == 1 + len(found)
+    results = iterations.measure(["diabetes_scale"])
+    assert iterations.as_table(results).count("\n") == 1 + len(results)
 
 
 def test_aggregation():
     import aggregation
 
-    found = aggregation.measure(count=3, points=10)
-    assert all(value > 0 for value in found.values())
+    seconds = aggregation.measure(count=3, points=10)
+    assert all(value > 0 for value in seconds.values())
 
 
 def test_packing(monkeypatch):
@@ -39,9 +39,9 @@ def test_packing(monkeypatch):
     monkeypatch.setattr(packing, "STACKED", ((30, 3),))
     monkeypatch.setattr(packing, "MULTIPLIED", ((40, 35),))
     monkeypatch.setattr(packing, "ITERATIONS", 10)
-    found = packing.as_table(packing.measure())
-    assert "30 x 3" in found
-    assert "40 x 35" in found
+    table = packing.as_table(packing.measure())
+    assert "30 x 3" in table
+    assert "40 x 35" in table
 
 
 def test_expectation(monkeypatch):

@@ -1,4 +1,4 @@
-"""Every block of the documentation is followed, every link leads somewhere."""
+"""Run the code blocks of the documentation, and check its commands and links."""
 
 import re
 import shlex
@@ -15,37 +15,37 @@ from reader import LANGUAGES, PROGRAMS, ROOT, Reader, blocks, prose
 
 PAGES = {path.relative_to(ROOT).as_posix(): path for path in sorted((ROOT / "docs").glob("*.md"))}
 PAGES["README.md"] = ROOT / "README.md"
-LINKED = [
+PAGES_WITH_LINKS = [
     *PAGES.values(),
     *ROOT.glob("docs/*/**/*.md"),
     *ROOT.glob("results/README.md"),
     *ROOT.glob("examples/*/README.md"),
 ]
-ALONE = {
+SPECIAL_PAGES = {
     "README.md",
     *(f"docs/{name}.md" for name in ("api", "cluster", "extend", "faq", "tutorial")),
 }
-"""Pages with a test of their own."""
+"""Pages that have a separate test."""
 LINK = re.compile(r"\]\(([^)\s]+)\)|<img [^>]*src=\"([^\"]+)\"")
 
 
 @pytest.fixture
 def reader(tmp_path, monkeypatch):
-    """Somebody whose two studies are finished."""
-    found = Reader(tmp_path / "gvibench")
-    monkeypatch.chdir(found.project.folder)
+    """A reader with two finished studies."""
+    reader = Reader(tmp_path / "gvibench")
+    monkeypatch.chdir(reader.project.folder)
     for name in ("mine", "default"):
-        folder = found.project.folder / "results" / name
+        folder = reader.project.folder / "results" / name
         folder.mkdir(parents=True)
         write_aggregate(folder, study())
-    return found
+    return reader
 
 
 # Blocks
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_block_has_a_rule(name):
+def test_blocks_use_known_languages_and_programs(name):
     for language, text in blocks(PAGES[name]):
         assert language in LANGUAGES, text
         if language == "sh":
@@ -55,13 +55,13 @@ def test_every_block_has_a_rule(name):
     assert not re.search(r"^(    |\t)", prose(PAGES[name]), re.MULTILINE), "an indented block"
 
 
-@pytest.mark.parametrize("name", sorted(PAGES.keys() - ALONE))
+@pytest.mark.parametrize("name", sorted(PAGES.keys() - SPECIAL_PAGES))
 def test_page(reader, name):
     reader.follow(PAGES[name])
 
 
 def test_readme(reader):
-    reader.dry = True  # its study takes minutes, and downloads data
+    reader.dry = True  # its study takes minutes and downloads data
     reader.follow(PAGES["README.md"])
     assert (reader.project.folder / "both.html").stat().st_size > 0
 
@@ -78,8 +78,8 @@ def test_notebooks(reader):
 
 def test_cluster(reader, s3):
     s3.create_bucket(Bucket="my-bucket")
-    made = "results/default/aggregate.zarr.zip"
-    s3.upload_file(made, "my-bucket", made)
+    path = "results/default/aggregate.zarr.zip"
+    s3.upload_file(path, "my-bucket", path)
     reader.follow(PAGES["docs/cluster.md"])
     assert Path("cancelled").read_text().split() == ["11", "13"]
 
@@ -100,20 +100,20 @@ def test_extending(reader, capsys):
 
     poisson = space["poisson"]
     oracle = poisson.full_oracle(np.zeros(3), start.factor, "hessian")
-    nudge = 1e-6 * np.eye(3)
+    offsets = 1e-6 * np.eye(3)
     slopes = [
         (
-            poisson.full_oracle(+step, start.factor, "hessian").value
-            - poisson.full_oracle(-step, start.factor, "hessian").value
+            poisson.full_oracle(+offset, start.factor, "hessian").value
+            - poisson.full_oracle(-offset, start.factor, "hessian").value
         )
         / 2e-6
-        for step in nudge
+        for offset in offsets
     ]
     np.testing.assert_allclose(oracle.gradient, slopes, rtol=1e-5)
 
     exact = [float(values) for values in expectations.build("exact")(0.5, 0.2)]
-    found = [float(space[name]) for name in ("f0", "f1", "f2")]
-    np.testing.assert_allclose(found, exact, atol=1e-3)
+    approximate = [float(space[name]) for name in ("f0", "f1", "f2")]
+    np.testing.assert_allclose(approximate, exact, atol=1e-3)
 
 
 @pytest.mark.slow
@@ -125,15 +125,15 @@ def test_tutorial(tmp_path, monkeypatch, capsys):
     assert "diverged" in capsys.readouterr().out
     for name in ("summary.md", "figures/sensitivity.png"):
         assert (project.folder / "results/mine" / name).stat().st_size > 0
-    # Change something: only the new solver runs, and what depends on it.
+    # A new solver adds its runs and updates the outputs that depend on them.
     config = project.folder / "config/mine.yaml"
     assert "[vn, sr-vn]" in config.read_text()
     config.write_text(config.read_text().replace("[vn, sr-vn]", "[vn, sr-vn, bw-gd]"))
-    made = project.executed("--configfile", "config/mine.yaml")
-    runs = {path for path in made if "/runs/" in path}
+    outputs = project.executed("--configfile", "config/mine.yaml")
+    runs = {path for path in outputs if "/runs/" in path}
     assert {path.split("/")[4] for path in runs} == {"bw-gd"}
     assert len(runs) == 7 * 2
-    assert not any(path.startswith(("results/data", "results/optima")) for path in made)
+    assert not any(path.startswith(("results/data", "results/optima")) for path in outputs)
 
 
 @pytest.mark.slow
@@ -141,17 +141,17 @@ def test_questions(tmp_path, monkeypatch, capsys):
     reader = Reader(tmp_path / "gvibench")
     monkeypatch.chdir(reader.project.folder)
     reader.follow(PAGES["docs/faq.md"])
-    said = capsys.readouterr().out
-    assert "diverged: at iteration 1: V is not positive definite" in said
-    assert "10 runs" in said  # of the reader's own data
-    # A solver that is taken out and put back runs nothing again.
+    printed = capsys.readouterr().out
+    assert "diverged: at iteration 1: V is not positive definite" in printed
+    assert "10 runs" in printed  # of the study with the reader's own data
+    # Removing a solver and adding it again re-runs nothing.
     config = reader.project.folder / "config/mine.yaml"
-    whole = config.read_text()
-    reader.save("config/mine.yaml", re.sub(r" +gd: .*\n", "", whole))
+    original = config.read_text()
+    reader.save("config/mine.yaml", re.sub(r" +gd: .*\n", "", original))
     words = ("--configfile", "config/mine.yaml", "--until", "run_solver")
-    assert config.read_text() != whole
+    assert config.read_text() != original
     assert reader.project.executed(*words) == set()
-    config.write_text(whole)
+    config.write_text(original)
     assert reader.project.executed(*words) == set()
 
 
@@ -159,17 +159,17 @@ def test_questions(tmp_path, monkeypatch, capsys):
 
 
 def commands(program):
-    """The commands of a program that stand in the text, with where they do."""
+    """Return the commands of a program in the text of all pages, as test parameters."""
     return [
-        pytest.param(shlex.split(found), id=f"{name}: {program} {found}")
+        pytest.param(shlex.split(command), id=f"{name}: {program} {command}")
         for name, path in PAGES.items()
-        for found in re.findall(rf"`{program} ([^`]+)`", prose(path).replace("\n", " "))
+        for command in re.findall(rf"`{program} ([^`]+)`", prose(path).replace("\n", " "))
     ]
 
 
 @pytest.mark.parametrize("words", commands("gvibench"))
-def test_command_of_ours(words, capsys):
-    """It is one of ours, with flags that it has; what it needs may be missing."""
+def test_gvibench_command(words, capsys):
+    """Check that the command and its flags exist."""
     with pytest.raises(SystemExit) as ended:
         main([words[0], "--help"])
     assert ended.value.code == 0
@@ -178,7 +178,7 @@ def test_command_of_ours(words, capsys):
 
 
 @pytest.mark.parametrize("words", commands("snakemake"))
-def test_command_of_snakemake(words):
+def test_snakemake_command(words):
     help_text = get_argument_parser().format_help()
     for word in words:
         if word.startswith("-"):
@@ -189,7 +189,7 @@ def test_command_of_snakemake(words):
 
 
 @pytest.mark.parametrize("words", commands("make"))
-def test_command_of_make(words):
+def test_make_command(words):
     for word in words:
         assert re.search(rf"^{word}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
@@ -198,15 +198,17 @@ def test_command_of_make(words):
 
 
 def anchors(page):
-    """What GitHub, and the site, call the headings of a page."""
-    found = re.findall(r"^#+ (.*)", prose(page), re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", text).strip().lower().replace(" ", "-") for text in found}
+    """Return the anchors that GitHub and the site generate for the headings of a page."""
+    headings = re.findall(r"^#+ (.*)", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", text).strip().lower().replace(" ", "-") for text in headings}
 
 
-@pytest.mark.parametrize("page", LINKED, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "page", PAGES_WITH_LINKS, ids=lambda page: page.relative_to(ROOT).as_posix()
+)
 def test_links(page):
-    for found in LINK.findall(re.sub(r"`[^`\n]*`", "", prose(page))):
-        target, _, anchor = "".join(found).partition("#")
+    for groups in LINK.findall(re.sub(r"`[^`\n]*`", "", prose(page))):
+        target, _, anchor = "".join(groups).partition("#")
         if re.match(r"https://", target):
             continue
         path = (page.parent / target).resolve() if target else page

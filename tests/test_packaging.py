@@ -1,4 +1,4 @@
-"""Files that must agree with each other."""
+"""Test that files of the project agree with each other."""
 
 import re
 import tomllib
@@ -16,20 +16,20 @@ def without_extras(requirement: str) -> str:
     return re.sub(r"\[.*?\]", "", requirement)
 
 
-def test_conda_environment_and_pyproject_are_in_step():
+def test_conda_environment_agrees_with_pyproject():
     listed = yaml.safe_load((ROOT / "envs/gvibench.yaml").read_text())["dependencies"]
     python = f"python{PROJECT['requires-python']}"
     assert listed == [python, *map(without_extras, PROJECT["dependencies"])]
 
 
-def test_every_dependency_says_what_it_is_for():
+def test_dependencies_are_documented():
     text = (ROOT / "docs/dependencies.md").read_text()
     for requirement in PROJECT["dependencies"]:
         name = re.match(r"[\w-]+", requirement).group()
         assert f"| {name} |" in text or f"`{name}`" in text, name
 
 
-def test_profiles_for_slurm_differ_in_the_gpus_alone():
+def test_slurm_profiles_differ_only_in_gpus():
     plain, gpu = (
         yaml.safe_load((ROOT / f"profiles/{name}/config.yaml").read_text())
         for name in ("slurm", "slurm-gpu")
@@ -45,14 +45,14 @@ def test_versions_agree():
     assert PROJECT["version"] == gvibench.__version__ == citation["version"]
 
 
-def test_constraints_hold_no_addresses():
+def test_constraints_contain_no_urls():
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     for line in lines:
         assert line.startswith("#") or re.fullmatch(r"[\w.-]+==[\w.+!]+", line), line
 
 
 def test_no_import_cycles():
-    """Modules of the package import each other in one direction."""
+    """Modules of the package must not import each other in a cycle."""
     import ast
 
     package = ROOT / "src/gvibench"
@@ -62,7 +62,7 @@ def test_no_import_cycles():
         name = name.removesuffix(".__init__")
         tree = ast.parse(path.read_text())
         graph[name] = set()
-        for node in tree.body:  # what is imported on loading; lazy imports may go back
+        for node in tree.body:  # lazy imports inside functions are allowed
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gvibench"):
                 names = {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
                 graph[name] |= names

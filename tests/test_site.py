@@ -1,4 +1,4 @@
-"""The documentation as a site: every page and link is there, and a reader needs no network."""
+"""Test that the built documentation is complete, has valid links and works offline."""
 
 import re
 from html.parser import HTMLParser
@@ -18,7 +18,7 @@ def site(tmp_path_factory):
 
 
 class Page(HTMLParser):
-    """What a page loads, what it links to, and what it can be entered at."""
+    """Resources, links, anchors and formulas of a page."""
 
     def __init__(self, path):
         super().__init__()
@@ -26,14 +26,15 @@ class Page(HTMLParser):
         self.feed(path.read_text())
 
     def handle_starttag(self, tag, attrs):
-        given = dict(attrs)
-        self.anchors.add(given.get("id"))
-        self.loads += [given[key] for key in ("src", "data", "poster", "srcset") if key in given]
-        if "href" in given:
-            (self.links if tag == "a" else self.loads).append(given["href"])
+        attributes = dict(attrs)
+        self.anchors.add(attributes.get("id"))
+        sources = ("src", "data", "poster", "srcset")
+        self.loads += [attributes[key] for key in sources if key in attributes]
+        if "href" in attributes:
+            (self.links if tag == "a" else self.loads).append(attributes["href"])
         if tag == "math":
-            self.formulas.append(given["display"])
-        self.loads += STYLE.findall(given.get("style") or "")
+            self.formulas.append(attributes["display"])
+        self.loads += STYLE.findall(attributes.get("style") or "")
 
     def handle_data(self, data):
         if self.lasttag == "style":
@@ -42,21 +43,21 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def pages(site):
-    # 404.html alone has addresses that begin at a server's root.
+    # 404.html is excluded because its addresses are relative to the root of a server.
     return {path: Page(path) for path in site.rglob("*.html") if path.name != "404.html"}
 
 
-def test_every_page_of_the_docs_is_there_and_in_the_contents(site, pages):
+def test_pages_are_built_and_listed(site, pages):
     index = {urlsplit(link).path for link in pages[site / "index.html"].links}
     for page in PAGES:
-        made = page.with_name("index.md" if page.name == "README.md" else page.name)
-        made = made.with_suffix(".html")
-        assert site / made in pages
+        built = page.with_name("index.md" if page.name == "README.md" else page.name)
+        built = built.with_suffix(".html")
+        assert site / built in pages
         if len(page.parts) == 1 or page.match("paper/README.md"):
-            assert made.as_posix() in index
+            assert built.as_posix() in index
 
 
-def test_nothing_is_loaded_from_elsewhere(site, pages):
+def test_pages_load_nothing_from_other_servers(site, pages):
     for path, page in pages.items():
         for address in page.loads:
             assert not re.match(r"(\w+:)?//", address), f"{path}: {address}"
@@ -65,7 +66,7 @@ def test_nothing_is_loaded_from_elsewhere(site, pages):
             assert not re.match(r"(\w+:)?//", address), f"{path}: {address}"
 
 
-def test_links_lead_to_what_is_there(pages):
+def test_link_targets_exist(pages):
     for path, page in pages.items():
         for link in page.links:
             parts = urlsplit(link)

@@ -1,4 +1,4 @@
-"""A real Slurm for the tests that need one."""
+"""Start a real Slurm cluster for the tests in this folder."""
 
 import contextlib
 import importlib.util
@@ -20,17 +20,17 @@ HERE = Path(__file__).parent
 T = TypeVar("T")
 
 
-def wait_for(what: Callable[[], T], seconds: float = 150.0) -> T:
-    """Return what a function returns, once that is something."""
+def wait_for(condition: Callable[[], T], seconds: float = 150.0) -> T:
+    """Call a function until its result is true, and return the result."""
     deadline = time.monotonic() + seconds
-    while not (found := what()):
-        assert time.monotonic() < deadline, f"waited {seconds:.0f} s in vain"
+    while not (result := condition()):
+        assert time.monotonic() < deadline, f"no result after {seconds:.0f} s"
         time.sleep(0.2)
-    return found
+    return result
 
 
 class Worker(NamedTuple):
-    """A process that makes a trace within a Slurm job."""
+    """Process of a Slurm job that does a run."""
 
     pid: int
     job: str
@@ -38,13 +38,13 @@ class Worker(NamedTuple):
 
 
 class Slurm:
-    """The cluster: what runs on it, and ways to disturb it."""
+    """Test cluster, with methods to list its jobs and to disturb them."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def jobs(self) -> list[dict[str, str]]:
-        """What Slurm knows about every job so far."""
+        """Return the properties of all jobs so far."""
         text = subprocess.run(
             ["scontrol", "--oneliner", "show", "jobs"], capture_output=True, text=True, check=True
         ).stdout
@@ -58,42 +58,43 @@ class Slurm:
         return next(job for job in self.jobs() if job["JobId"] == number)
 
     def workers(self, folder: Path) -> dict[str, Worker]:
-        """Processes that make traces in a folder now, by the name of the trace."""
-        found = {}
+        """Return the processes that currently do runs in a folder, by the path of the trace."""
+        workers = {}
         for process in Path("/proc").iterdir():
             try:
                 words = (process / "cmdline").read_text().split("\0")
-                ours = (process / "cwd").readlink() == folder
+                in_folder = (process / "cwd").readlink() == folder
                 environment = (process / "environ").read_text().split("\0")
-            except OSError:  # no process, or one that has just ended
+            except OSError:  # not a process, or one that has ended
                 continue
-            if ours and words[1:4] == ["-m", "gvibench.stages", "run"]:
-                known = dict(pair.split("=", 1) for pair in environment if "=" in pair)
+            if in_folder and words[1:4] == ["-m", "gvibench.stages", "run"]:
+                variables = dict(pair.split("=", 1) for pair in environment if "=" in pair)
                 out = words[words.index("--out") + 1]
-                found[out] = Worker(
-                    int(process.name), known["SLURM_JOB_ID"], known["SLURMD_NODENAME"]
+                workers[out] = Worker(
+                    int(process.name), variables["SLURM_JOB_ID"], variables["SLURMD_NODENAME"]
                 )
-        return found
+        return workers
 
-    def lose(self, node: str) -> None:
-        """Kill a node's daemon and what it has started, as a power cut would."""
-        here = {job["JobId"] for job in self.jobs() if job["NodeList"] == node}
+    def kill_node(self, node: str) -> None:
+        """Kill the daemon of a node and its processes, like a power cut."""
+        jobs_on_node = {job["JobId"] for job in self.jobs() if job["NodeList"] == node}
         os.kill(int((self._folder / f"run/slurmd.{node}.pid").read_text()), signal.SIGKILL)
         for process in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):  # of a process that has just ended
+            with contextlib.suppress(OSError):  # the process has ended
                 step = re.match(r"slurmstepd: \[(\d+)\.", (process / "cmdline").read_text())
                 inside = f"SLURMD_NODENAME={node}\0" in (process / "environ").read_text()
-                if inside or (step and step[1] in here):
+                if inside or (step and step[1] in jobs_on_node):
                     os.kill(int(process.name), signal.SIGKILL)
 
-    def bring_back(self, node: str) -> None:
+    def restart_node(self, node: str) -> None:
+        """Start the daemon of a node again."""
         start = 'setsid nohup slurmd -D -N "$0" >"$1" 2>&1 </dev/null & echo $! >"$2"'
         files = [self._folder / f"{kind}/slurmd.{node}" for kind in ("log", "run")]
         names = [f"{file}.{end}" for file, end in zip(files, ("out", "pid"), strict=True)]
         subprocess.run(["bash", "-c", start, node, *names], check=True)
 
     def start_now(self, number: str) -> None:
-        """Start a job that is back in the queue; Slurm lets it wait for two minutes."""
+        """Start a requeued job now instead of after two minutes."""
         subprocess.run(["scontrol", "update", f"JobId={number}", "StartTime=now"], check=True)
 
 
@@ -109,14 +110,14 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
             [HERE / "slurm_up.sh", folder], capture_output=True, text=True, check=False
         )
         if started.returncode:
-            pytest.skip(f"no test cluster here: {started.stderr}")
+            pytest.skip(f"cannot start a test cluster: {started.stderr}")
         yield Slurm(folder)
     finally:
         subprocess.run([HERE / "slurm_down.sh", folder], check=True)
 
 
 def on_slurm(project: Project, *words: str, profile: str = "slurm") -> list[str]:
-    """The command that runs a project on the cluster."""
+    """Return the command that runs a project on the cluster."""
     return [
         *(sys.executable, "-m", "snakemake", "--workflow-profile", f"profiles/{profile}"),
         *("--slurm-init-seconds-before-status-checks", "8", "--latency-wait", "5"),

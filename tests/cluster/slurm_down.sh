@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Stop what slurm_up.sh has started, and take its configuration away: with it and without a controller,
-# every start of a Snakemake that has the Slurm plugin would wait.
+# Stop the daemons that slurm_up.sh started, and remove its configuration. Without a controller, the
+# configuration would delay each start of a Snakemake with the Slurm plugin.
 #
 #     slurm_down.sh FOLDER
 set -uo pipefail
@@ -17,7 +17,7 @@ for name in slurmd.n1 slurmd.n2 slurmctld munged; do
     file=$base/run/$name.pid
     [ -s "$file" ] || continue
     pid=$(cat "$file")
-    # A pid may have passed to a process that is none of ours.
+    # The pid may have been reused by another process.
     if [[ "$(cat "/proc/$pid/comm" 2>/dev/null)" == "${name%%.*}"* ]]; then
         kill "$pid"
         for _ in $(seq 100); do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A real Slurm on this machine's loopback: two nodes with two CPUs and one pretend GPU each.
-# Run as root; state goes into FOLDER. No systemd, cgroups or accounting.
+# Start a real Slurm on the loopback interface: two nodes with two CPUs and one simulated GPU each.
+# Needs root. FOLDER holds the state. Does not use systemd, cgroups or accounting.
 #
 #     slurm_up.sh FOLDER
 set -euo pipefail
@@ -9,7 +9,7 @@ marker='# gvibench test cluster'
 
 [ "$(id -u)" = 0 ] || { echo "slurm_up.sh: must be root" >&2; exit 1; }
 if [ -e /etc/slurm/slurm.conf ] && ! grep -qxF "$marker" /etc/slurm/slurm.conf; then
-    echo "slurm_up.sh: this machine has a Slurm of its own" >&2
+    echo "slurm_up.sh: this machine already has a Slurm configuration" >&2
     exit 1
 fi
 
@@ -20,14 +20,14 @@ if ! command -v slurmctld slurmd sbatch munged >/dev/null; then
 fi
 
 mkdir -p "$base"/{log,run,state,spool/n1,spool/n2,dev}
-start() { # NAME COMMAND...: detached, its pid noted
+start() { # NAME COMMAND...: start a daemon and save its pid
     local name=$1
     shift
     setsid nohup "$@" >"$base/log/$name.out" 2>&1 </dev/null &
     echo $! >"$base/run/$name.pid"
 }
 
-# Munge, which the daemons know each other by; /run is empty in a fresh container.
+# Munge authenticates the daemons to each other. /run is empty in a fresh container.
 install -d -o munge -g munge -m 0755 /run/munge
 install -d -o munge -g munge -m 0700 /var/log/munge /var/lib/munge /etc/munge
 [ -s /etc/munge/munge.key ] || dd if=/dev/urandom of=/etc/munge/munge.key bs=128 count=1 status=none
@@ -39,8 +39,8 @@ if ! works; then
     for _ in $(seq 100); do works && break; sleep 0.05; done
 fi
 
-# The place is fixed: the plugin takes SLURM_CONF from the environment of its job steps. Nodes are
-# declared dead after 10 s, and finished jobs stay visible to squeue.
+# Use the default path, because the plugin removes SLURM_CONF from the environment of its job steps. Nodes
+# are declared dead after 10 s, and finished jobs stay visible to squeue.
 install -d -m 0755 /etc/slurm
 cat >/etc/slurm/slurm.conf <<CONF
 $marker
@@ -78,7 +78,7 @@ GresTypes=gpu
 NodeName=n[1-2] NodeHostname=localhost NodeAddr=127.0.0.1 Port=17101,17102 CPUs=2 Sockets=1 CoresPerSocket=2 ThreadsPerCore=1 RealMemory=8000 Gres=gpu:fake:1 State=UNKNOWN
 PartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP DefMemPerCPU=500
 CONF
-# A GPU needs a device file: null devices with numbers of their own, for CUDA_VISIBLE_DEVICES.
+# Each GPU needs a separate device file for CUDA_VISIBLE_DEVICES; use null devices.
 : >/etc/slurm/gres.conf
 for node in n1 n2; do
     device=$base/dev/${node}_gpu0

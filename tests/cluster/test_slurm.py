@@ -1,4 +1,4 @@
-"""Studies on a real Slurm of two nodes: undisturbed, and with everything going wrong."""
+"""Run studies on a real Slurm with two nodes, with and without failures."""
 
 import os
 import signal
@@ -42,7 +42,7 @@ def finish(process: subprocess.Popen, log: Path) -> None:
 
 @pytest.fixture(scope="module")
 def smoke(slurm, tmp_path_factory):
-    """The smoke study, done on this machine and on the cluster."""
+    """Run the smoke study on this machine and on the cluster."""
     folder = tmp_path_factory.mktemp("smoke")
     local = Project.create(folder / "local", SMOKE)
     project = local.copy(folder / "cluster")
@@ -52,12 +52,12 @@ def smoke(slurm, tmp_path_factory):
     return local, project
 
 
-def test_smoke_study_with_pretend_gpus(slurm, smoke):
+def test_smoke_study_with_simulated_gpus(slurm, smoke):
     local, project = smoke
     assert project.numbers() == local.numbers()
     assert (project.folder / "results/s/summary.md").exists()
 
-    # All four runs went in one job, one after the other: it asked for the memory of one, and a GPU.
+    # All four runs share a job and run one after the other. It requests one CPU and one GPU.
     [runs] = [job for job in slurm.jobs() if "run_solver" in job["Comment"]]
     assert runs["NumCPUs"] == "1"
     assert runs["TresPerJob"] == "gres:gpu:1"
@@ -67,34 +67,36 @@ def test_smoke_study_with_pretend_gpus(slurm, smoke):
         assert attrs["cuda_visible_devices"] == "0"
     others = [job for job in slurm.jobs() if "run_solver" not in job["Comment"]]
     assert not any("TresPerJob" in job for job in others)
-    assert not list((project.folder / "results/logs/slurm").rglob("*.log"))  # only failures stay
+    assert not list(
+        (project.folder / "results/logs/slurm").rglob("*.log")
+    )  # logs of successful jobs are removed
 
 
-def test_aggregate_by_dask_workers_that_slurm_starts(slurm, smoke, tmp_path, monkeypatch):
+def test_aggregate_with_dask_workers_on_slurm(slurm, smoke, tmp_path, monkeypatch):
     _, project = smoke
     monkeypatch.chdir(project.folder)
     out = tmp_path / "aggregate.zarr.zip"
     workers = {"workers": 2, "memory": "500MB", "walltime": "00:10:00"}
     aggregate(Path("results/s/manifest.json"), out, dask={"slurm": workers})
-    with xr.open_dataset(out) as made, xr.open_dataset("results/s/aggregate.zarr.zip") as known:
-        assert made.identical(known)
+    with xr.open_dataset(out) as by_dask, xr.open_dataset("results/s/aggregate.zarr.zip") as local:
+        assert by_dask.identical(local)
     assert [job["JobName"] for job in slurm.jobs()].count("dask-worker") == 2
 
 
-# Long enough to be disturbed.
+# The runs take long enough to be interrupted.
 LONG = {**SMOKE, "iterations": 60_000, "record_every": 1000, "figures": [], "tables": []}
 
 
-def test_disturbed_study(slurm, tmp_path):
+def test_study_with_failures(slurm, tmp_path):
     local = Project.create(tmp_path / "local", LONG)
     plan = local.plan()
     local.snakemake("--", *plan.data, *plan.optima)
     project = local.copy(tmp_path / "cluster")
     logs = [tmp_path / "first", tmp_path / "second"]
 
-    alone = ("--group-components", "runs=1")
-    first = start(project, logs[0], *alone, *AGGREGATE)
-    running = wait_for(lambda: len(found := slurm.workers(project.folder)) == 4 and found)
+    ungrouped = ("--group-components", "runs=1")
+    first = start(project, logs[0], *ungrouped, *AGGREGATE)
+    running = wait_for(lambda: len(workers := slurm.workers(project.folder)) == 4 and workers)
     assert "4 running" in project.gvibench("status").stdout
 
     cancelled, killed = sorted(running)[:2]
@@ -102,7 +104,7 @@ def test_disturbed_study(slurm, tmp_path):
     os.kill(running[killed].pid, signal.SIGKILL)
     wait_for(lambda: slurm.job(running[cancelled].job)["JobState"] == "CANCELLED")
     wait_for(lambda: slurm.job(running[killed].job)["JobState"] == "FAILED")
-    assert checkpoint_path(project.folder / cancelled).exists()  # Slurm's SIGTERM was heard
+    assert checkpoint_path(project.folder / cancelled).exists()  # written on SIGTERM
     wait_for(lambda: logs[0].read_text().count("Trying to restart job") == 2)
 
     first.kill()
@@ -111,16 +113,16 @@ def test_disturbed_study(slurm, tmp_path):
         on_slurm(project, "--unlock"), cwd=project.folder, env=project.environment(), check=True
     )
     before = {job["JobId"] for job in slurm.jobs()}
-    second = start(project, logs[1], *alone, *AGGREGATE)
-    found = wait_for(
+    second = start(project, logs[1], *ungrouped, *AGGREGATE)
+    new_workers = wait_for(
         lambda: [
             worker for worker in slurm.workers(project.folder).values() if worker.job not in before
         ]
     )
-    slurm.lose(found[0].node)
-    wait_for(lambda: slurm.job(found[0].job).get("Restarts") == "1")
-    slurm.bring_back(found[0].node)
-    slurm.start_now(found[0].job)
+    slurm.kill_node(new_workers[0].node)
+    wait_for(lambda: slurm.job(new_workers[0].job).get("Restarts") == "1")
+    slurm.restart_node(new_workers[0].node)
+    slurm.start_now(new_workers[0].job)
     local.snakemake(*AGGREGATE)
     finish(second, logs[1])
     assert project.numbers() == local.numbers()

@@ -1,4 +1,4 @@
-"""A copy of the workflow that tests may run, change and break."""
+"""Provide copies of the workflow that tests can run and change."""
 
 import os
 import shutil
@@ -31,7 +31,7 @@ STUDY = {
 
 
 class Project:
-    """A folder with the Snakefile, its rules and a config of its own."""
+    """A folder with the Snakefile, its rules and its own config."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -40,15 +40,15 @@ class Project:
     def create(cls, folder: Path, study: dict) -> "Project":
         folder.mkdir(parents=True)
         shutil.copy(ROOT / "Snakefile", folder)
-        leave = shutil.ignore_patterns("__pycache__")
+        ignore = shutil.ignore_patterns("__pycache__")
         for name in ("rules", "envs", "profiles", "src"):
-            shutil.copytree(ROOT / name, folder / name, ignore=leave)
+            shutil.copytree(ROOT / name, folder / name, ignore=ignore)
         project = cls(folder)
         project.configure(study)
         return project
 
     def copy(self, folder: Path) -> "Project":
-        """Return a copy with all files as old as they are here."""
+        """Return a copy with the same modification times."""
         shutil.copytree(self.folder, folder, symlinks=True, copy_function=shutil.copy2)
         return Project(folder)
 
@@ -98,7 +98,7 @@ class Project:
         )
 
     def outputs(self) -> dict[str, tuple[int, int]]:
-        """Every output, with what tells that a job has put a new file in its place."""
+        """Return all outputs with inode and modification time, which change with each new file."""
         results = self.folder / "results"
         return {
             path.relative_to(self.folder).as_posix(): (path.stat().st_ino, path.stat().st_mtime_ns)
@@ -107,24 +107,24 @@ class Project:
         }
 
     def executed(self, *words: str) -> set[str]:
-        """Run snakemake and return the outputs it has really made."""
+        """Run snakemake and return the outputs it has written."""
         before = self.outputs()
         self.snakemake(*words)
         after = self.outputs()
         return {path for path, mark in after.items() if before.get(path) != mark}
 
     def numbers(self) -> dict[str, bytes]:
-        """What the study found: every array of the aggregate that is not a time or a place."""
-        moving = ("seconds", "host", "code_hash")
-        found: dict[str, bytes] = {}
+        """Return the arrays of the aggregate that do not depend on time, machine or code."""
+        excluded = ("seconds", "host", "code_hash")
+        arrays: dict[str, bytes] = {}
         import xarray as xr
 
         with xr.open_dataset(self.folder / "results/s/aggregate.zarr.zip") as dataset:
             order = dataset["spec"].argsort()
             for name, variable in dataset.isel(run=order).variables.items():
-                if not any(word in name for word in moving):
-                    found[name] = repr(variable.values.tolist()).encode()
-        return found
+                if not any(word in name for word in excluded):
+                    arrays[name] = repr(variable.values.tolist()).encode()
+        return arrays
 
 
 def damage(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A package of another author's, installed beside ours, adds a solver, a data set and a figure."""
+"""Test that a separate package adds a solver, a data set and a figure."""
 
 import os
 import shutil
@@ -16,15 +16,16 @@ EXAMPLE = ROOT / "examples/my_solver"
 
 
 class WithExample(Project):
-    """A project whose Python sees the example, installed in a folder of its own."""
+    """A project whose jobs can import the example, installed in a separate folder."""
 
     @property
     def installed(self):
         return self.folder / "installed"
 
     def environment(self):
-        given = super().environment()
-        return given | {"PYTHONPATH": f"{given['PYTHONPATH']}{os.pathsep}{self.installed}"}
+        environment = super().environment()
+        path = f"{environment['PYTHONPATH']}{os.pathsep}{self.installed}"
+        return environment | {"PYTHONPATH": path}
 
     def install(self):
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]
@@ -43,7 +44,7 @@ def project(tmp_path_factory):
     return project
 
 
-def test_a_study_uses_what_the_package_adds(project):
+def test_study_uses_the_package(project):
     assert len((EXAMPLE / "config.yaml").read_text().splitlines()) == 10
     study = project.folder / "results/my-solver"
     assert {path.suffix for path in study.glob("figures/my-solver-gradient.*")} == {
@@ -61,7 +62,7 @@ def test_a_study_uses_what_the_package_adds(project):
         assert abs(gaps.values[mine]).max() < 1e-6
 
 
-def test_the_package_is_listed_and_conforms(project):
+def test_package_is_listed_and_conforms(project):
     assert "my-solver " in project.gvibench("solvers").stdout
     assert "my-solver-moons" in project.gvibench("datasets").stdout
     done = project.gvibench("check", "solver", "my-solver")
@@ -85,13 +86,13 @@ def edit(project, name):
 
 
 @pytest.mark.slow
-def test_editing_the_package_runs_again_what_it_should(project):
+def test_editing_the_package_reruns_dependent_jobs(project):
     everything = set(project.outputs())
     downstream = {f"results/my-solver/{name}" for name in ENDS}
     edit(project, "figure.py")
     words = ("my-solver-gradient", "summary", "report")
-    only = {name for name in downstream if any(word in name for word in words)}
-    assert project.executed() == only
+    figure_outputs = {name for name in downstream if any(word in name for word in words)}
+    assert project.executed() == figure_outputs
     edit(project, "solver.py")
     runs = {name for name in everything if "/runs/" in name and "/my-solver/step" in name}
     assert len(runs) == 4

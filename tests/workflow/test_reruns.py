@@ -1,4 +1,4 @@
-"""Exactly what changed runs again: every case is a real run of snakemake."""
+"""Test that a change re-runs exactly the jobs it affects, with real runs of snakemake."""
 
 import copy
 import json
@@ -14,7 +14,7 @@ from project import STUDY, Project, damage
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory, worker_id):
-    """A finished study, shared by the tests of this process, which copy it."""
+    """A finished study that the tests of this process copy."""
     project = Project.create(tmp_path_factory.mktemp("finished") / "project", STUDY)
     project.snakemake()
     return project
@@ -27,7 +27,7 @@ def project(finished, tmp_path):
 
 @pytest.fixture
 def scratch(tmp_path):
-    """What a study finds when everything is made from nothing."""
+    """Return a function that runs a study from scratch and returns its numbers."""
 
     def run(study) -> dict[str, bytes]:
         other = Project.create(tmp_path / "scratch", study)
@@ -38,7 +38,7 @@ def scratch(tmp_path):
 
 
 def samples(cases, *fast):
-    """Return cases as parameters, of which all but some are for slow tests: each takes a while."""
+    """Return cases as parameters, and mark all except the `fast` ones as slow."""
     return [case if case in fast else pytest.param(case, marks=pytest.mark.slow) for case in cases]
 
 
@@ -58,7 +58,7 @@ DOWNSTREAM = AGGREGATE | CONFIG | TABLES | FIGURES | SUMMARY | PAGE
 
 
 def runs(plan, **wanted):
-    """Paths of runs whose job has the wanted attributes."""
+    """Return the paths of runs whose job has the given attributes."""
     return {
         path
         for path, job in plan.runs.items()
@@ -66,7 +66,7 @@ def runs(plan, **wanted):
     }
 
 
-def test_a_finished_study_has_every_file(finished):
+def test_finished_study_has_all_files(finished):
     plan = finished.plan()
     made = set(finished.outputs())
     assert made == {*plan.runs, *plan.data, *plan.optima} | DOWNSTREAM
@@ -107,9 +107,9 @@ ADDITIONS = {
 }
 
 
-@pytest.mark.parametrize("what", samples(ADDITIONS, "seed"))
-def test_added(project, scratch, what):
-    change, expected = ADDITIONS[what]
+@pytest.mark.parametrize("case", samples(ADDITIONS, "seed"))
+def test_added(project, scratch, case):
+    change, expected = ADDITIONS[case]
     project.configure(changed(**change))
     assert project.executed() == expected(project.plan()) | DOWNSTREAM
     assert project.numbers() == scratch(changed(**change))
@@ -122,11 +122,11 @@ REMOVALS = {
 }
 
 
-@pytest.mark.parametrize("what", samples(REMOVALS))
-def test_removed(project, scratch, what):
-    project.configure(changed(**REMOVALS[what]))
+@pytest.mark.parametrize("case", samples(REMOVALS))
+def test_removed(project, scratch, case):
+    project.configure(changed(**REMOVALS[case]))
     assert project.executed() == DOWNSTREAM
-    assert project.numbers() == scratch(changed(**REMOVALS[what]))
+    assert project.numbers() == scratch(changed(**REMOVALS[case]))
     listed = project.gvibench("clean", "--orphans", "--dry-run").stdout.splitlines()[:-1]
     assert listed
     project.gvibench("clean", "--orphans")
@@ -182,17 +182,17 @@ def test_title(project):
     assert (
         json.loads((project.folder / "results/s/manifest.json").read_text())["title"] == "Another"
     )
-    kept = yaml.safe_load((project.folder / "results/s/config.yaml").read_text())
-    assert kept["studies"]["s"]["title"] == "Another"
+    saved = yaml.safe_load((project.folder / "results/s/config.yaml").read_text())
+    assert saved["studies"]["s"]["title"] == "Another"
 
 
-def test_a_default_spelled_out(project):
+def test_explicit_default(project):
     project.configure(changed(gap="optimum"))
     assert project.executed() == CONFIG
 
 
 @pytest.mark.parametrize("flag", ["-n", "--lint", "--summary", "--unlock", "--list-rules"])
-def test_looking_at_another_config_leaves_the_record_of_a_finished_study(project, flag):
+def test_inspecting_another_config_changes_no_outputs(project, flag):
     before = project.outputs()
     project.configure(changed(title="Another", seeds=3))
     project.snakemake(flag, check=False)
@@ -210,10 +210,10 @@ def truncate(path):
     path.write_bytes(path.read_bytes()[:-100])
 
 
-@pytest.mark.parametrize("harm", samples([truncate, damage]))
-def test_trace_damaged(project, finished, harm):
+@pytest.mark.parametrize("damage_file", samples([truncate, damage]))
+def test_trace_damaged(project, finished, damage_file):
     path = sorted(project.plan().runs)[3]
-    harm(project.folder / path)
+    damage_file(project.folder / path)
     done = project.snakemake(check=False)
     assert done.returncode != 0
     assert path in done.stdout + done.stderr
@@ -270,7 +270,7 @@ def test_page_edited(project, name):
 
 @pytest.mark.slow
 def test_killed(finished, tmp_path):
-    """kill -9 of everything in the middle; unlock, start again: as if nothing had happened."""
+    """Kill all processes during a study, unlock, start again, and compare the results."""
     project = Project.create(tmp_path / "project", STUDY)
     process = subprocess.Popen(
         project.command(),

@@ -1,4 +1,4 @@
-"""The workflow as users start it, beyond the plain study of `test_reruns`."""
+"""Test the workflow with configs other than the plain study of `test_reruns`."""
 
 import json
 import re
@@ -22,7 +22,7 @@ SMALL = {**STUDY, "seeds": 1, "datasets": {"first": STUDY["datasets"]["first"]}}
 AGGREGATE = {"results/s/aggregate.zarr.zip", "results/s/manifest.json"}
 
 
-def opened(project, study="s"):
+def read_aggregate(project, study="s"):
     path = project.folder / f"results/{study}/aggregate.zarr.zip"
     with xr.open_dataset(path) as dataset:
         return dataset.load()
@@ -52,13 +52,13 @@ def test_tuned_study(tmp_path):
     choice = json.loads(
         (project.folder / "results/s/tuning/first/vn/tuned/choice.json").read_text()
     )
-    dataset = opened(project)
+    dataset = read_aggregate(project)
     assert dataset["step_used"].values.tolist() == [choice["step"]] * 2
     assert dataset["init_scale"].values.tolist() == [choice["init_scale"]] * 2
     assert dataset["tuning_trials"].values.tolist() == [choice["trials"]] * 2
     assert choice["trials"] >= 2 * 3 * 2 * 2
     assert project.executed() == set()
-    # A further seed takes the choice that was made: nothing is tuned again.
+    # A new seed uses the tuned choice; tuning is not re-run.
     project.configure({**study, "seeds": 3})
     made = project.executed()
     assert not any("/tuning/" in path for path in made)
@@ -73,14 +73,14 @@ ALL_TABLES = ["datasets", "performance", "winners", "runs"]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pack", [1, 2])
-def test_a_solver_that_no_step_suits_is_a_row_of_the_report(tmp_path, pack):
+def test_report_has_a_row_for_a_solver_without_a_working_step(tmp_path, pack):
     tuning = {"steps": {"start": 1e10, "stop": 1e12, "count": 3}, "rounds": 1, "seeds": [1000]}
     solvers = {"vn": {"step": 0.5}, "gd": {"step": "tuned"}}
     study = {**SMALL, "solvers": solvers, "seeds": 2, "pack": pack, "tuning": tuning}
     shown = {"figures": ALL_FIGURES, "tables": ALL_TABLES}
     project = Project.create(tmp_path / "project", {**study, **shown})
     project.snakemake()
-    dataset = opened(project).sel(run=opened(project)["solver"] == "gd")
+    dataset = read_aggregate(project).sel(run=read_aggregate(project)["solver"] == "gd")
     assert dataset["status"].values.tolist() == ["failed"] * 2
     assert dataset["tuning_note"].values.tolist() == ["no step worked"] * 2
     [reason] = set(dataset["reason"].values)
@@ -93,14 +93,14 @@ def test_a_solver_that_no_step_suits_is_a_row_of_the_report(tmp_path, pack):
 
 
 @pytest.mark.slow
-def test_a_study_whose_optimum_is_not_found_has_its_report(tmp_path):
-    # Twenty nodes are far too few for variances as large as here.
+def test_report_is_written_if_no_optimum_is_found(tmp_path):
+    # Twenty nodes are too few for such large variances.
     problem = {"expectation": "gauss-hermite", "gamma": 30.0, "beta": 1e-4, "step": 1e-3}
     study = {**SMALL, **problem, "datasets": ["wdbc"], "solvers": ["vn", "sr-vn"]}
     shown = {"figures": ALL_FIGURES, "tables": ALL_TABLES}
     project = Project.create(tmp_path / "project", {**study, **shown})
     project.snakemake()
-    dataset = opened(project)
+    dataset = read_aggregate(project)
     [note] = set(dataset["optimum_note"].values)
     assert note.startswith("no optimum found for 'wdbc' with beta 0.0001 and gamma 30")
     assert np.isnan(dataset["optimum_objective"]).all()
@@ -118,16 +118,16 @@ def test_tuned_beta(tmp_path):
     choice = json.loads(path.read_text())
     losses = {tried["beta"]: tried["validation_nll"] for tried in choice["tried"]}
     assert choice["beta"] == min(losses, key=losses.get)
-    dataset = opened(project)
+    dataset = read_aggregate(project)
     assert set(dataset["beta"].values) == {choice["beta"]}
-    # The optimum is that of the chosen beta: no run is below it.
+    # The optimum uses the chosen beta, so no run is below it.
     last = dataset["objective"].min("iteration")
     assert (last >= dataset["optimum_objective"] - 1e-9).all()
     assert project.executed("--", "results/s/aggregate.zarr.zip") == set()
 
 
 @pytest.mark.slow
-def test_the_code_hash_of_the_plan_is_that_of_every_file_whatever_the_device(tmp_path):
+def test_files_have_the_code_hash_of_the_plan_on_each_device(tmp_path):
     tuning = {"steps": {"start": 0.1, "stop": 1.0, "count": 2}, "rounds": 1, "iterations": 5}
     study = {**SMALL, "vary": {"device": ["cpu", "auto"]}, "tuning": tuning}
     study |= {"solvers": {"vn": {}, "sr-vn": {"step": "tuned"}}, "seeds": 2, "pack": 2}
@@ -138,15 +138,15 @@ def test_the_code_hash_of_the_plan_is_that_of_every_file_whatever_the_device(tmp
     for path, job in [*plan.runs.items(), *((job.rounds[0], job) for job in plan.tuning.values())]:
         hashes.add(json.loads(job.text)["code_hash"])
         with open_zip(project.folder / path) as root:
-            found = {root.group(name).attrs["code_hash"] for name in root.names()}
-        assert found == {json.loads(job.text)["code_hash"]}
-    assert len(hashes) == 2 * 3  # on two devices: runs of two solvers, trials of one
+            in_file = {root.group(name).attrs["code_hash"] for name in root.names()}
+        assert in_file == {json.loads(job.text)["code_hash"]}
+    assert len(hashes) == 2 * 3  # two devices, with runs of two solvers and trials of one
     for path, job in plan.optima.items():
         optimum = read_optimum(project.folder / path)
         assert optimum.attrs["code_hash"] == json.loads(job.text)["code_hash"]
 
 
-def test_snakemake_refuses_a_config_with_a_key_twice(tmp_path):
+def test_duplicate_key_in_config_is_rejected(tmp_path):
     project = Project.create(tmp_path / "project", SMALL)
     text = (project.folder / "config/config.yaml").read_text()
     project.write_config(text + text.replace("studies:", "studies: "))
@@ -156,18 +156,18 @@ def test_snakemake_refuses_a_config_with_a_key_twice(tmp_path):
 
 
 @pytest.mark.skipif(why_unavailable() is None, reason="there is a device")
-def test_without_a_device_cuda_runs_are_refused_before_the_first_job(tmp_path):
+def test_cuda_study_without_a_device_fails_before_the_first_job(tmp_path):
     project = Project.create(tmp_path / "project", {**SMALL, "device": "cuda"})
     assert "cannot run on this machine" in project.gvibench("plan").stdout
     done = project.snakemake(check=False)
     assert done.returncode == 1
     assert "device 'cuda' is not available" in done.stderr
     assert project.outputs() == {}
-    project.snakemake("-n")  # a plan for another machine
+    project.snakemake("-n")  # a dry run may be for another machine
 
 
 @pytest.mark.slow
-def test_packed_runs_equal_single_ones_and_a_seed_touches_one_block(tmp_path):
+def test_packed_runs_equal_single_runs_and_a_new_seed_reruns_one_block(tmp_path):
     single = Project.create(tmp_path / "single", {**SMALL, "seeds": 5})
     single.snakemake("--", "results/s/aggregate.zarr.zip")
     packed = Project.create(tmp_path / "packed", {**SMALL, "seeds": 4, "pack": 3})
@@ -175,37 +175,41 @@ def test_packed_runs_equal_single_ones_and_a_seed_touches_one_block(tmp_path):
     packed.configure({**SMALL, "seeds": 5, "pack": 3})
     made = packed.executed("--", "results/s/aggregate.zarr.zip")
     assert {path.rsplit("/", 1)[1] for path in made if "/runs/" in path} == {"seeds-1.zarr.zip"}
-    one, other = opened(single), opened(packed)
-    order, other_order = one["spec"].argsort(), other["spec"].argsort()
+    from_single, from_packed = read_aggregate(single), read_aggregate(packed)
+    single_order, packed_order = from_single["spec"].argsort(), from_packed["spec"].argsort()
     xr.testing.assert_allclose(
-        one["objective"].isel(run=order).drop_vars(one.coords, errors="ignore"),
-        other["objective"].isel(run=other_order).drop_vars(other.coords, errors="ignore"),
+        from_single["objective"]
+        .isel(run=single_order)
+        .drop_vars(from_single.coords, errors="ignore"),
+        from_packed["objective"]
+        .isel(run=packed_order)
+        .drop_vars(from_packed.coords, errors="ignore"),
         rtol=1e-9,
     )
 
 
-def test_exclusive_runs_reserve_the_machine_and_say_so(tmp_path):
+def test_exclusive_runs_reserve_all_cores_and_record_it(tmp_path):
     project = Project.create(tmp_path / "project", {**SMALL, "exclusive": True})
-    plainly = ("--workflow-profile", "none", "-n", "--", sorted(project.plan().runs)[0])
-    done = project.snakemake(*plainly)
+    dry_run = ("--workflow-profile", "none", "-n", "--", sorted(project.plan().runs)[0])
+    done = project.snakemake(*dry_run)
     run = (done.stdout + done.stderr).partition("rule run_solver")[2]
-    assert "threads: 2" in run  # all there are
+    assert "threads: 2" in run  # all cores
     project.snakemake("--", "results/s/aggregate.zarr.zip")
-    assert opened(project)["exclusive"].values.all()
+    assert read_aggregate(project)["exclusive"].values.all()
 
 
 def test_diverged_runs_are_finished_jobs(tmp_path):
     study = {**SMALL, "solvers": {"gd": {"step": 100.0}, "vn": {"step": 0.1}}}
     project = Project.create(tmp_path / "project", study)
     project.snakemake()
-    assert sorted(opened(project)["status"].values) == ["completed", "diverged"]
+    assert sorted(read_aggregate(project)["status"].values) == ["completed", "diverged"]
     table = (project.folder / "results/s/tables/performance.md").read_text()
     assert "diverged" in table
     assert "nan" not in table.lower()
 
 
 @pytest.mark.slow
-def test_an_edited_file_of_the_user_runs_again(tmp_path):
+def test_edited_data_file_reruns_its_jobs(tmp_path):
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((60, 2)), rng.integers(0, 2, 60)
     study = {**SMALL, "datasets": {"mine": {"path": "mine.npz"}}}
@@ -226,11 +230,11 @@ def test_several_studies_share_their_data(tmp_path):
     project.write_config(yaml.safe_dump({"studies": {"s": SMALL, "t": other}}))
     project.snakemake("--", "results/s/aggregate.zarr.zip", "results/t/aggregate.zarr.zip")
     assert len(list((project.folder / "results/data").iterdir())) == 1
-    assert set(opened(project, "t")["solver"].values) == {"sr-vn"}
+    assert set(read_aggregate(project, "t")["solver"].values) == {"sr-vn"}
 
 
 @pytest.mark.slow
-def test_a_config_on_the_command_line_stands_alone(tmp_path):
+def test_config_on_the_command_line_replaces_the_default(tmp_path):
     project = Project.create(tmp_path / "project", STUDY)
     mine = {"studies": {"mine": SMALL}, "results": "elsewhere"}
     (project.folder / "mine.yaml").write_text(yaml.safe_dump(mine))
@@ -273,18 +277,18 @@ rule mine:
 
 
 @pytest.mark.parametrize(
-    ("change", "sentence"),
+    ("change", "message"),
     [
         ({"stepp": 1.0}, "config: unknown key 'studies.s.stepp' (did you mean 'step'?)"),
         ({"step": "1e-3"}, "is text to YAML, which wants 1.0e-3"),
         ({"solvers": ["sr-vm"]}, "unknown solver 'sr-vm' (did you mean 'sr-vn'?)"),
     ],
 )
-def test_a_mistake_in_the_config_is_one_sentence(tmp_path, change, sentence):
+def test_error_in_the_config_gives_one_sentence(tmp_path, change, message):
     project = Project.create(tmp_path / "project", {**SMALL, **change})
     done = project.snakemake(check=False)
     assert done.returncode != 0
-    assert sentence in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert not (project.folder / "results").exists()
 
@@ -300,7 +304,7 @@ def test_lint_and_format():
 
 
 @pytest.mark.slow
-def test_gallery_shows_finished_studies_and_refuses_others(tmp_path, monkeypatch, capsys):
+def test_gallery_contains_only_finished_studies(tmp_path, monkeypatch, capsys):
     project = Project.create(tmp_path / "project", {**SMALL, "title": "A | title"})
     monkeypatch.chdir(project.folder)
     words = ["gallery", "config/config.yaml", "docs/made"]
@@ -312,7 +316,7 @@ def test_gallery_shows_finished_studies_and_refuses_others(tmp_path, monkeypatch
     made = project.folder / "docs/made"
     (made / "stale").touch()
     with (made / MARK).open("a") as mark:
-        mark.write("stale\n")  # as if an earlier study had made it
+        mark.write("stale\n")  # as if an earlier gallery contained it
     assert main(words) == 0
     assert not (made / "stale").exists()
     for page in made.rglob("*.md"):
