@@ -68,8 +68,7 @@ def runs(plan, **wanted):
 
 def test_finished_study_has_all_files(finished):
     plan = finished.plan()
-    made = set(finished.outputs())
-    assert made == {*plan.runs, *plan.data, *plan.optima} | DOWNSTREAM
+    assert set(finished.outputs()) == {*plan.runs, *plan.data, *plan.optima} | DOWNSTREAM
 
 
 def test_nothing_changed(project):
@@ -222,8 +221,7 @@ def test_trace_damaged(project, finished, damage_file):
     assert repaired.returncode == 0
     assert repaired.stdout.startswith(f"removed {path}:")
     assert "1 bad files removed" in repaired.stdout
-    made = project.executed()
-    assert made == {path} | DOWNSTREAM
+    assert project.executed() == {path} | DOWNSTREAM
     assert project.numbers() == finished.numbers()
 
 

@@ -60,9 +60,9 @@ def test_tuned_study(tmp_path):
     assert project.executed() == set()
     # A new seed uses the tuned choice; tuning is not re-run.
     project.configure({**study, "seeds": 3})
-    made = project.executed()
-    assert not any("/tuning/" in path for path in made)
-    assert {path for path in made if "/runs/" in path} == {
+    outputs = project.executed()
+    assert not any("/tuning/" in path for path in outputs)
+    assert {path for path in outputs if "/runs/" in path} == {
         "results/s/runs/first/vn/tuned/seed-2.zarr.zip"
     }
 
@@ -173,8 +173,8 @@ def test_packed_runs_equal_single_runs_and_a_new_seed_reruns_one_block(tmp_path)
     packed = Project.create(tmp_path / "packed", {**SMALL, "seeds": 4, "pack": 3})
     packed.snakemake("--", "results/s/aggregate.zarr.zip")
     packed.configure({**SMALL, "seeds": 5, "pack": 3})
-    made = packed.executed("--", "results/s/aggregate.zarr.zip")
-    assert {path.rsplit("/", 1)[1] for path in made if "/runs/" in path} == {"seeds-1.zarr.zip"}
+    outputs = packed.executed("--", "results/s/aggregate.zarr.zip")
+    assert {path.rsplit("/", 1)[1] for path in outputs if "/runs/" in path} == {"seeds-1.zarr.zip"}
     from_single, from_packed = read_aggregate(single), read_aggregate(packed)
     single_order, packed_order = from_single["spec"].argsort(), from_packed["spec"].argsort()
     xr.testing.assert_allclose(
@@ -307,22 +307,23 @@ def test_lint_and_format():
 def test_gallery_contains_only_finished_studies(tmp_path, monkeypatch, capsys):
     project = Project.create(tmp_path / "project", {**SMALL, "title": "A | title"})
     monkeypatch.chdir(project.folder)
-    words = ["gallery", "config/config.yaml", "docs/made"]
+    words = ["gallery", "config/config.yaml", "docs/gallery"]
     assert main(words) == 2
     assert "run 'snakemake --configfile config/config.yaml' first" in capsys.readouterr().err
     assert not list((project.folder / "docs").iterdir())
     project.snakemake()
     assert main(words) == 0
-    made = project.folder / "docs/made"
-    (made / "stale").touch()
-    with (made / MARK).open("a") as mark:
+    gallery = project.folder / "docs/gallery"
+    (gallery / "stale").touch()
+    with (gallery / MARK).open("a") as mark:
         mark.write("stale\n")  # as if an earlier gallery contained it
     assert main(words) == 0
-    assert not (made / "stale").exists()
-    for page in made.rglob("*.md"):
+    assert not (gallery / "stale").exists()
+    for page in gallery.rglob("*.md"):
         for link in re.findall(r"\]\(([^)]+)\)", page.read_text()):
             assert (page.parent / link).exists(), f"{page}: {link}"
-    for path in made.rglob("*.csv"):
+    for path in gallery.rglob("*.csv"):
         assert (
-            path.read_bytes() == (project.folder / "results" / path.relative_to(made)).read_bytes()
+            path.read_bytes()
+            == (project.folder / "results" / path.relative_to(gallery)).read_bytes()
         )
