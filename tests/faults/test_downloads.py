@@ -22,7 +22,7 @@ Answer = Callable[[BaseHTTPRequestHandler, int], None]
 """Function that answers the n-th request."""
 
 
-def whole(request: BaseHTTPRequestHandler, number: int = 0) -> None:
+def complete(request: BaseHTTPRequestHandler, number: int = 0) -> None:
     request.send_response(200)
     request.send_header("Content-Length", str(len(TEXT)))
     request.end_headers()
@@ -37,7 +37,7 @@ def cut_off(request: BaseHTTPRequestHandler, number: int) -> None:
 
 
 def cut_off_once(request: BaseHTTPRequestHandler, number: int) -> None:
-    (cut_off if number == 1 else whole)(request, number)
+    (cut_off if number == 1 else complete)(request, number)
 
 
 def stall(request: BaseHTTPRequestHandler, number: int) -> None:
@@ -50,7 +50,7 @@ def stall(request: BaseHTTPRequestHandler, number: int) -> None:
 
 
 def stall_once(request: BaseHTTPRequestHandler, number: int) -> None:
-    (stall if number == 1 else whole)(request, number)
+    (stall if number == 1 else complete)(request, number)
 
 
 def reset(request: BaseHTTPRequestHandler, number: int) -> None:
@@ -80,7 +80,7 @@ def nothing(request: BaseHTTPRequestHandler, number: int) -> None:
 
 def redirect(request: BaseHTTPRequestHandler, number: int) -> None:
     if request.path.startswith("/moved"):
-        return whole(request)
+        return complete(request)
     request.send_response(302)
     request.send_header("Location", "/moved/toy")
     request.end_headers()
@@ -139,7 +139,7 @@ def serve(tmp_path: Path, monkeypatch) -> Iterator[Callable[[Answer], list[str]]
         server.server_close()
 
 
-@pytest.mark.parametrize("answer", [whole, cut_off_once, stall_once, redirect])
+@pytest.mark.parametrize("answer", [complete, cut_off_once, stall_once, redirect])
 def test_download_succeeds_after_retry_or_redirect(serve, tmp_path, answer):
     serve(answer)
     assert raw_file(FILE).read_bytes() == TEXT
@@ -171,7 +171,7 @@ def test_faulty_download_is_rejected_and_not_cached(serve, tmp_path, answer):
 
 
 def test_cached_file_survives_faulty_server(serve, tmp_path):
-    serve(whole)
+    serve(complete)
     raw_file(FILE)
     serve(wrong_bytes)
     assert raw_file(FILE).read_bytes() == TEXT

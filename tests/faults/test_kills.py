@@ -60,20 +60,22 @@ class KillRounds:
         self.killed: Counter[str] = Counter()
         self._rounds = 0
 
-    def kill_jobs(self, phase: str, seed: int, *, whole: bool) -> None:
+    def kill_jobs(self, phase: str, seed: int, *, with_snakemake: bool) -> None:
         """Kill each job of a phase (or the first one and Snakemake), start again, and compare."""
-        project, targets = self._remove_outputs(phase, JOBS_WITH_SNAKEMAKE if whole else None)
+        project, targets = self._remove_outputs(
+            phase, JOBS_WITH_SNAKEMAKE if with_snakemake else None
+        )
         log = project.folder / "kills.log"
-        order = {"phase": phase, "seed": seed, "whole": whole, "log": str(log)}
+        order = {"phase": phase, "seed": seed, "with_snakemake": with_snakemake, "log": str(log)}
         done = self._run(project, targets, GVIBENCH_KILL=json.dumps(order))
         assert done.returncode != 0
         assert "Traceback" not in done.stdout + done.stderr
         kills = log.read_text().splitlines()
         # A second job may reach the same point before Snakemake is killed.
-        assert len(kills) >= 1 if whole else len(kills) == len(targets)
-        self._recover(project, targets, unlock=whole)
-        name = f"{phase}, with Snakemake" if whole else phase
-        self.killed.update({name: 1 if whole else len(kills)})
+        assert len(kills) >= 1 if with_snakemake else len(kills) == len(targets)
+        self._recover(project, targets, unlock=with_snakemake)
+        name = f"{phase}, with Snakemake" if with_snakemake else phase
+        self.killed.update({name: 1 if with_snakemake else len(kills)})
 
     def kill_snakemake(self, rng: random.Random) -> None:
         """Kill Snakemake and all its jobs at a random moment."""
@@ -152,17 +154,17 @@ def test_kills_in_each_phase(tmp_path):
     """Kill two runs, one aggregate, one table and one figure, then Snakemake itself."""
     rounds = KillRounds(tmp_path, studies=1)
     for phase in PHASES:
-        rounds.kill_jobs(phase, seed=1, whole=False)
-    rounds.kill_jobs("write", seed=2, whole=True)
+        rounds.kill_jobs(phase, seed=1, with_snakemake=False)
+    rounds.kill_jobs("write", seed=2, with_snakemake=True)
 
 
 @pytest.mark.slow
 def test_fifty_kills(tmp_path, capsys):
     rounds = KillRounds(tmp_path, studies=5)
     for phase in PHASES:
-        rounds.kill_jobs(phase, seed=3, whole=False)
+        rounds.kill_jobs(phase, seed=3, with_snakemake=False)
     for phase in PHASES:
-        rounds.kill_jobs(phase, seed=4, whole=True)
+        rounds.kill_jobs(phase, seed=4, with_snakemake=True)
     rng = random.Random(5)
     for _ in range(4):
         rounds.kill_snakemake(rng)

@@ -1,8 +1,8 @@
 """Kill this process at a chosen moment. Python imports this module at start if it is on the path.
 
 `GVIBENCH_KILL` is a JSON object: `phase` is the phase in which to kill, `seed` selects the moment
-within it, `whole` also kills Snakemake, and `log` is a file to which kills are appended. Only jobs
-of that phase are killed. SIGKILL prevents any clean-up.
+within it, `with_snakemake` also kills Snakemake, and `log` is a file to which kills are appended.
+Only jobs of that phase are killed. SIGKILL prevents any clean-up.
 """
 
 import json
@@ -31,7 +31,7 @@ def _install(order: dict) -> None:
         line = f"{phase} {moment}\n".encode()
         log = os.open(order["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         os.write(log, line)
-        if order["whole"]:
+        if order["with_snakemake"]:
             os.killpg(os.getpgid(0), signal.SIGKILL)
         os.kill(os.getpid(), signal.SIGKILL)
 
