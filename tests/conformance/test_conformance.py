@@ -145,7 +145,7 @@ BROKEN = [
     (Drifting, "stays at the optimum", "the mean has moved by 3e-05"),
     (Uncounted, "stays at the optimum", "does not count itself"),
     (Doubling, "keeps to float32 and float64", "in a run in float32 the mean is float64"),
-    (Looking, "stays on the device", "LookedError: __float__ of an array on"),
+    (Looking, "stays on the device", "TransferError: __float__ of an array on"),
     (Random, "repeats itself to the bit", "two equal runs differ in 'objective'"),
     (Forgetful, "resumes to the bit", "stopped and resumed differs in 'objective'"),
     (Mixing, "takes several runs at once", "differ in 'objective' from the same runs one by one"),

@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score, log_loss
 from gvibench import models
 from gvibench import numerics as backends
 from gvibench.errors import UserError
-from gvibench.numerics.expectations.compiled.oracle import FEW_FEATURES
+from gvibench.numerics.expectations.compiled.constants import FEW_FEATURES
 from gvibench.numerics.gaussian import CovarianceFactor
 from problems import (
     both_factors,

@@ -1,8 +1,12 @@
-"""A backend on a device that refuses every implicit transfer and every look at a value.
+"""Backend on a simulated device that forbids implicit transfers and reads of values.
 
-`array_api_strict` raises when an array of another device than the CPU meets NumPy or an array of
-the CPU. It lets `float()`, `bool()`, iteration and the like through, which on a GPU would wait for
-the device: `watched_arrays` closes these.
+`array_api_strict` raises an error if an array on its simulated device is combined with NumPy or
+with an array on the CPU. It permits `float()`, `bool()`, iteration and similar operations, which
+would wait for a GPU. `watched_arrays` forbids these as well.
+
+The tests simulate CuPy with a subclass of NumPy's arrays instead. It cannot replace this module,
+because NumPy converts such arrays without notice. This module cannot replace it either, because
+the CUDA backend needs more than the array standard: output arguments and addresses for kernels.
 """
 
 import contextlib
@@ -17,34 +21,37 @@ from array_api_strict._array_object import Array as StrictArray
 from gvibench.numerics.base import Array, Evaluate, Memory
 from gvibench.numerics.expectations.base import Expectation
 
-__all__ = ["DEVICE", "LookedError", "StrictBackend", "watched_arrays"]
+__all__ = ["DEVICE", "StrictBackend", "TransferError", "watched_arrays"]
 
 DEVICE = strict.Device("device1")
 CPU = strict.Device("CPU_DEVICE")
-LOOKS = ("__float__", "__int__", "__bool__", "__index__", "__complex__", "__dlpack__")
+READS = ("__float__", "__int__", "__bool__", "__index__", "__complex__", "__dlpack__")
+"""Methods of an array that copy its values to the host."""
 
 
-class LookedError(AssertionError):
-    """A value on the device was needed on the host."""
+class TransferError(AssertionError):
+    """Values were moved between host and device where this is not allowed."""
 
 
 @contextlib.contextmanager
 def watched_arrays(*, may_look: bool = False) -> Iterator[None]:
-    """Make whatever would read a value on the device raise, unless the solver may look."""
-    # Lengths, slices of the first axis alone and the rows of a matrix, which are views, read
-    # nothing: CuPy has them, the standard has not. The elements of a vector are values.
+    """Raise an error on reads of values on the device, unless `may_look` is set.
+
+    Lengths, slices of the first axis and iteration over the rows of a matrix read no values. CuPy
+    supports them, so they are added here, although the array standard does not have them.
+    """
     get = StrictArray.__getitem__
 
     def rows_of(self: Any) -> Iterator[Any]:
         if self.ndim < 2:
-            raise LookedError(f"the elements of an array on {self.device}, one by one")
+            raise TransferError(f"iteration over the elements of an array on {self.device}")
         return (self[i] for i in range(len(self)))
 
     def item(self: Any, key: Any) -> Any:
         return get(self, (key, ...) if isinstance(key, slice | int) else key)
 
     with contextlib.ExitStack() as stack:
-        for name in () if may_look else LOOKS:
+        for name in () if may_look else READS:
             stack.enter_context(patch.object(StrictArray, name, _guarded(name)))
         length = patch.object(StrictArray, "__len__", lambda self: self.shape[0], create=True)
         stack.enter_context(length)
@@ -58,19 +65,19 @@ def _guarded(name: str) -> Any:
 
     def guarded(self: Any, *arguments: Any, **options: Any) -> Any:
         if self.device != CPU:
-            raise LookedError(f"{name} of an array on {self.device}")
+            raise TransferError(f"{name} of an array on {self.device}")
         return original(self, *arguments, **options)
 
     return guarded
 
 
 class Namespace:
-    """What models and solvers use of NumPy's namespace, by functions of the array standard."""
+    """Functions of NumPy that models and solvers use, implemented with the array standard."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(strict, name)
 
-    # Like CuPy's, its new arrays are on the device, and types are NumPy's.
+    # As in CuPy, new arrays are on the device, and types are those of NumPy.
 
     def zeros(self, shape: Any, dtype: Any) -> Array:
         assert dtype == np.float64
@@ -86,15 +93,15 @@ class Namespace:
         return strict.linalg.diagonal(matrix)
 
     def sum(self, array: Array, axis: Any = None) -> Array:
-        counted = array if array.dtype != strict.bool else strict.astype(array, strict.int64)
-        return strict.sum(counted, axis=axis)
+        numbers = array if array.dtype != strict.bool else strict.astype(array, strict.int64)
+        return strict.sum(numbers, axis=axis)
 
 
 class StrictBackend:
-    """The same operations in the plainest way: for purity, not for speed."""
+    """Plain implementations of the operations, for checks on small problems."""
 
     name = "strict"
-    block_bytes = 10 * 4 * 8  # several blocks, the last one part-filled
+    block_bytes = 10 * 4 * 8  # gives several blocks, the last one partly filled
     block_rows = 1
     steps_between_syncs = 1
 
@@ -105,14 +112,14 @@ class StrictBackend:
 
     def asarray(self, values: Any) -> Array:
         if self.sealed:
-            raise LookedError("a transfer to the device")
+            raise TransferError("a transfer to the device")
         return strict.asarray(np.array(values, dtype=np.float64), device=DEVICE)
 
     def to_host(self, values: Array) -> np.ndarray:
         if self.sealed:
-            raise LookedError("a transfer to the host")
-        found: np.ndarray = values._array
-        return found
+            raise TransferError("a transfer to the host")
+        host: np.ndarray = values._array
+        return host
 
     def times_lower(self, rows: Array, lower: Array, out: Array | None = None) -> Array:
         return self._into(out, rows @ lower)
@@ -162,10 +169,10 @@ class StrictBackend:
         return values, vectors
 
     def timer(self) -> Any:
-        raise NotImplementedError("nothing is timed on this device")
+        raise NotImplementedError("the simulated device has no timer")
 
     def expectation(self, expectation: Expectation) -> Evaluate:
-        """Quadrature in operations on the device; any other expectation has no place here."""
+        """Return Gauss-Hermite quadrature by operations on the device. No other is supported."""
         assert expectation.name == "gauss-hermite"
         rule = [(float(node), float(weight)) for node, weight in expectation.table]
 

@@ -1,8 +1,8 @@
-"""The small layer between the mathematics and the device.
+"""Backends that run the numerical operations of models and solvers on a device.
 
-Models and solvers are written against `Backend`: an array namespace `xp` plus the BLAS- and
-LAPACK-level operations that an array namespace lacks or does wastefully. Matrices are row-major,
-triangular factors are lower with zeros above the diagonal.
+Models and solvers are written against `Backend`: an array namespace `xp` plus the operations of
+BLAS and LAPACK that an array namespace lacks or implements inefficiently. Matrices are row-major,
+and triangular factors are lower triangular with zeros above the diagonal.
 """
 
 from gvibench.numerics.base import Array, Backend
@@ -11,9 +11,9 @@ __all__ = ["Array", "Backend", "select"]
 
 
 def select(device: str = "auto", dtype: str = "float64") -> Backend:
-    """Return the backend for `device` (`auto`, `cpu`, `cuda`) computing in `dtype`.
+    """Return the backend for `device` (`auto`, `cpu`, `cuda`) that computes in `dtype`.
 
-    `auto` takes a CUDA device if CuPy is installed and finds one, and the CPU otherwise.
+    `auto` selects a CUDA device if CuPy is installed and finds one, and the CPU otherwise.
     """
     if device != "cpu":
         from gvibench.numerics import cuda_backend

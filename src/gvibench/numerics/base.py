@@ -1,4 +1,4 @@
-"""What a device must offer to models and solvers."""
+"""Interface between devices and the models and solvers."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -12,45 +12,49 @@ if TYPE_CHECKING:
 __all__ = ["Array", "Backend", "Evaluate", "Memory", "Timer"]
 
 Array = Any
-"""An array of the backend's own kind (NumPy or CuPy)."""
+"""Array type of a backend (NumPy or CuPy)."""
 
 Evaluate = Callable[[Array, Array, Array, Array, Array], None]
-"""Writes the expectations at (mu, s2) into f0, f1 and f2, as `Expectation.evaluate` does."""
+"""Function that writes the expectations at (mu, s2) into f0, f1 and f2 (`Expectation.evaluate`)."""
 
 
 class Memory(NamedTuple):
-    """Bytes of the device's memory."""
+    """Memory of a device, in bytes."""
 
     used: int
-    """What this process holds, or has held at most where only that is known."""
+    """Memory in use by this process, or its peak where only the peak is known."""
     total: int
+    """Memory of the whole device."""
 
 
 class Timer(Protocol):
-    """A stopwatch for pieces of work, which may still be under way when it is stopped."""
+    """Stopwatch for intervals of work, which may still be running when it is stopped."""
 
     def start(self) -> None:
-        """Start counting."""
+        """Start an interval."""
 
     def stop(self) -> None:
-        """Stop counting."""
+        """End the interval."""
 
     def read(self) -> float:
-        """Return the seconds counted since the last reading, once all of the work is finished."""
+        """Wait for the work to finish, and return the seconds since the last call."""
 
 
 class Backend(Protocol):
     """Array namespace and linear algebra of one device, in one floating-point type."""
 
     name: str
+    """Name of the device in traces."""
     xp: Any
+    """Array namespace."""
     dtype: Any
+    """Floating-point type of all arrays."""
     block_bytes: int
-    """How large a block of rows may be so that a pass over it stays in the nearest big cache."""
+    """Largest size of a block of rows for which a pass over it stays in a large cache."""
     block_rows: int
-    """How many rows it has at least: products with fewer lose more than the cache wins."""
+    """Minimum number of rows in a block. Smaller products lose more time than the cache saves."""
     steps_between_syncs: int
-    """How many steps a run may take before it looks at a value, which waits for the device."""
+    """Number of steps between reads of a value, each of which waits for the device."""
 
     def asarray(self, values: Any) -> Array:
         """Move host values to the device in the backend's dtype, row-major."""
@@ -59,26 +63,26 @@ class Backend(Protocol):
         """Copy to host memory as float64."""
 
     def times_lower(self, rows: Array, lower: Array, out: Array | None = None) -> Array:
-        """Return `rows @ lower` (TRMM); `out` may be a buffer of the shape of `rows`."""
+        """Return `rows @ lower` (TRMM), written to the buffer `out` if there is one."""
 
     def times_lower_t(self, rows: Array, lower: Array, out: Array | None = None) -> Array:
-        """Return `rows @ lower.T` (TRMM); `out` may be a buffer of the shape of `rows`."""
+        """Return `rows @ lower.T` (TRMM), written to the buffer `out` if there is one."""
 
     def row_norms(self, rows: Array) -> Array:
-        """Return the squared norm of each row, or of a vector."""
+        """Return the squared norm of each row of a matrix, or of a vector."""
 
     def lower_times_lower(self, left: Array, right: Array) -> Array:
-        """Return the product of two lower triangular matrices, lower triangular itself."""
+        """Return the product of two lower triangular matrices."""
 
     def add_gram(self, total: Array, rows: Array, weights: Array, buffer: Array) -> Array:
         """Return `total + sum_i weights_i rows_i rows_i'` in the lower triangle (SYRK).
 
-        Weights of either sign are honoured. `buffer` is scratch of the shape of `rows` and may be
-        `rows` itself, which is then lost.
+        Weights may be negative. `buffer` is scratch space of the shape of `rows`. It may be `rows`
+        itself, which is then overwritten.
         """
 
     def identity(self, d: int) -> Array:
-        """Return the identity matrix, which must not be written to."""
+        """Return the identity matrix. It is shared and must not be changed."""
 
     def lower(self, matrix: Array) -> Array:
         """Return the lower triangle."""
@@ -92,8 +96,8 @@ class Backend(Protocol):
     def cholesky(self, matrix: Array, name: str) -> Array:
         """Return the lower Cholesky factor (POTRF).
 
-        Without one, `Diverged` is raised, naming the matrix; or, where finding out would mean to
-        wait for the device, the result is NaN.
+        If the matrix is not positive definite, `Diverged` is raised with the `name` of the matrix.
+        On devices where this check would wait for the device, the result is NaN instead.
         """
 
     def invert_lower(self, lower: Array) -> Array:
@@ -106,15 +110,18 @@ class Backend(Protocol):
         """Return eigenvalues (ascending) and eigenvectors of a symmetric matrix."""
 
     def timer(self) -> Timer:
-        """Return a stopwatch for work on this device."""
+        """Return a new stopwatch for work on this device."""
 
     def expectation(self, expectation: "Expectation") -> Evaluate:
-        """Return what computes an expectation for vectors on this device."""
+        """Return a function that evaluates an expectation for vectors on this device."""
 
     def fused_oracle(
         self, expectation: "Expectation", x: Array, y: Array, beta: float
     ) -> "FusedOracle | None":
-        """Return a logistic model's oracle in one call, if the device has it."""
+        """Return an object that evaluates the oracle of a logistic model in one call.
+
+        Return None if the device has no such code.
+        """
 
     def memory(self) -> Memory:
-        """Return how much memory the run uses."""
+        """Return the memory of the device in use, and in total."""

@@ -1,8 +1,8 @@
-"""CuPy arrays with cuBLAS and cuSOLVER.
+"""Backend for CUDA devices: CuPy arrays with cuBLAS and cuSOLVER.
 
-CuPy is imported when a device is asked for, not before. Nothing here waits for the device except
-the timer and `to_host`: what fails on the way (a factorisation, a division by zero) leaves NaN in
-the result, and the loop finds it in the objective.
+CuPy is imported only if a device is requested. Only the timer and `to_host` wait for the device. If
+an operation fails (a factorisation, a division by zero), its result is NaN, and the engine detects
+it in the objective.
 """
 
 import functools
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 __all__ = ["CudaBackend", "planned_bytes", "require_device", "why_unavailable"]
 
 SQUARE_MATRICES = 16
-"""Matrices of d x d that a step holds at most: factor, curvature, update, their temporaries."""
+"""Maximum number of d x d matrices in a step: factor, curvature, update and temporaries."""
 BLOCK_BUFFERS = 4
-"""Matrices of a block's size at most: the model's three buffers and the weighted rows."""
+"""Maximum number of matrices of the size of a block: three buffers and the weighted rows."""
 VECTORS = 8
-"""Vectors of a block that a pass holds at most: mu, s2, F0, F1, F2, y and temporaries."""
-CHECKED_FROM = 2**28
-"""Plans below so many bytes are not compared with the device, which takes longer than they do."""
+"""Maximum number of vectors of the length of a block: mu, s2, F0, F1, F2, y and temporaries."""
+MIN_CHECKED_BYTES = 2**28
+"""Size from which a plan is compared with the free memory. The query is slow."""
 
 
 @functools.cache
 def why_unavailable() -> str | None:
-    """Return what is missing for work on a device, as a sentence, or nothing."""
+    """Return a sentence that explains why no device can be used, or None if one can."""
     if importlib.util.find_spec("cupy") is None:
         return "CuPy is not installed: pip install 'gvibench[gpu]'"
     try:
@@ -48,29 +48,29 @@ def why_unavailable() -> str | None:
 
 
 def require_device() -> None:
-    """Raise a `UserError` that says what is missing, if anything is."""
+    """Raise a `UserError` if no device can be used."""
     if (reason := why_unavailable()) is not None:
         raise UserError(f"device 'cuda' is not available, because {reason}")
 
 
 def planned_bytes(resident: int, block: int, d: int, itemsize: int) -> int:
-    """Return how much device memory a run with `d` features needs.
+    """Return the device memory that a run with `d` features needs, in bytes.
 
     Parameters
     ----------
     resident
-        Rows that stay on the device.
+        Number of rows that stay on the device.
     block
-        Rows that are worked on at a time.
+        Number of rows in a block.
     d, itemsize
-        Numbers of a row, and bytes of a number.
+        Number of features, and bytes per number.
     """
     numbers = resident * d + BLOCK_BUFFERS * block * d + VECTORS * block + SQUARE_MATRICES * d * d
     return numbers * itemsize
 
 
 class CudaBackend:
-    """Row-major CuPy arrays on one device, in the order of the default stream."""
+    """Row-major CuPy arrays on one device. All work is queued on the default stream."""
 
     block_bytes = 256 * 1024 * 1024
     block_rows = 1
@@ -97,14 +97,14 @@ class CudaBackend:
         return self.xp.ascontiguousarray(self.xp.asarray(values, dtype=self.dtype))
 
     def _fits(self, n: int, d: int) -> bool:
-        """Whether the rows can stay on the device; raises if they cannot even be streamed."""
+        """Return whether the rows fit on the device. Raise if they cannot even be streamed."""
         itemsize = self.dtype.itemsize
         block = min(n, max(self.block_rows, self.block_bytes // (d * itemsize)))
-        # The first rows of a run are its training rows: what the steps need is planned with them.
+        # The first rows of a run are its training rows. Their plan includes the steps' memory.
         working = planned_bytes(0, block, d, itemsize) if d not in self._planned else 0
         self._planned.add(d)
         rows, block_of_rows = n * d * itemsize, block * d * itemsize
-        if rows + working < CHECKED_FROM:
+        if rows + working < MIN_CHECKED_BYTES:
             return True
         free = self._device.mem_info[0] + self.xp.get_default_memory_pool().free_bytes()
         if block_of_rows + working > free:
@@ -118,7 +118,7 @@ class CudaBackend:
     def to_host(self, values: Array) -> np.ndarray:
         return np.asarray(self.xp.asnumpy(values), dtype=np.float64)
 
-    # CuPy exposes no TRMM: these are GEMMs that multiply the zeros as well.
+    # CuPy does not expose TRMM, so these are GEMMs, which also multiply the zeros.
 
     def times_lower(self, rows: Array, lower: Array, out: Array | None = None) -> Array:
         return self.xp.matmul(rows, lower, out=out)
@@ -135,13 +135,13 @@ class CudaBackend:
     def invert_lower(self, lower: Array) -> Array:
         from cupyx.scipy.linalg import solve_triangular
 
-        # A solve leaves column-major results; a copy costs less than what follows would.
+        # The result is column-major. A copy takes less time than later products would lose.
         inverse = solve_triangular(lower, self.identity(len(lower)), lower=True)
         return self.xp.ascontiguousarray(self.lower(inverse))
 
     def add_gram(self, total: Array, rows: Array, weights: Array, buffer: Array) -> Array:
-        # A GEMM takes weights of either sign as they are. The CPU halves the work by SYRK, but has
-        # to look at the signs for that, and looking would wait for the device.
+        # A GEMM supports weights of either sign. SYRK, which the CPU uses, would halve the work,
+        # but it requires the signs of the weights on the host, which would wait for the device.
         weighted = self.xp.multiply(rows, weights[:, None], out=None if buffer is rows else buffer)
         total += self.xp.matmul(weighted.T, rows)
         return total
@@ -178,7 +178,7 @@ class CudaBackend:
         return _Launcher(self.dtype, expectation)
 
     def fused_oracle(self, expectation: "Expectation", x: Array, y: Array, beta: float) -> None:
-        return None  # blocks are large here, and calls are queued: there is nothing to save
+        return None  # blocks are large and calls are queued, so there is no overhead to save
 
     def memory(self) -> Memory:
         used = self.xp.get_default_memory_pool().total_bytes()
@@ -186,7 +186,7 @@ class CudaBackend:
 
 
 class _Launcher:
-    """One of the kernels of `gvibench.numerics.expectations.cuda`, with its table on the device."""
+    """Kernel of `gvibench.numerics.expectations.cuda` with its table on the device."""
 
     def __init__(self, dtype: np.dtype[Any], expectation: "Expectation") -> None:
         import cupy
@@ -203,7 +203,7 @@ class _Launcher:
         from gvibench.numerics.expectations.cuda import THREADS, blocks_for
 
         vectors = (mu, s2, f0, f1, f2)
-        # The kernel trusts its arguments; a wrong one would overwrite memory.
+        # The kernel does not check its arguments: a wrong one would overwrite memory.
         for vector in vectors:
             if (
                 vector.shape != (mu.size,)
@@ -217,36 +217,36 @@ class _Launcher:
 
 
 class EventTimer:
-    """Seconds between two events in the stream: the work itself, not its submission."""
+    """Stopwatch that measures the work on the device instead of its submission."""
 
     def __init__(self) -> None:
         import cupy
 
         self._cuda = cupy.cuda
-        self._pieces: list[tuple[Any, Any]] = []
+        self._intervals: list[tuple[Any, Any]] = []
 
     def start(self) -> None:
-        first, last = self._cuda.Event(), self._cuda.Event()
-        self._pieces.append((first, last))
-        first.record()
+        start, end = self._cuda.Event(), self._cuda.Event()
+        self._intervals.append((start, end))
+        start.record()
 
     def stop(self) -> None:
-        self._pieces[-1][1].record()
+        self._intervals[-1][1].record()
 
     def read(self) -> float:
-        pieces, self._pieces = self._pieces, []
-        if pieces:
-            pieces[-1][1].synchronize()
-        milliseconds: float = sum(self._cuda.get_elapsed_time(*piece) for piece in pieces)
+        intervals, self._intervals = self._intervals, []
+        if intervals:
+            intervals[-1][1].synchronize()
+        milliseconds: float = sum(self._cuda.get_elapsed_time(*interval) for interval in intervals)
         return milliseconds / 1000
 
 
 @functools.cache
 def _claimed_device() -> Any:
-    """Return the device of this process, claimed on first use and kept until it ends."""
+    """Return the device of this process. It is claimed on first use and until the process ends."""
     import cupy
 
-    count = cupy.cuda.runtime.getDeviceCount()  # of those that CUDA_VISIBLE_DEVICES shows
+    count = cupy.cuda.runtime.getDeviceCount()  # respects CUDA_VISIBLE_DEVICES
     names = [str(cupy.cuda.Device(index).pci_bus_id) for index in range(count)]
     index, lock = claim(names, cache_dir() / "devices")
     device = cupy.cuda.Device(index)
@@ -254,7 +254,7 @@ def _claimed_device() -> Any:
     return device
 
 
-_locks: list[Any] = []  # open as long as the process lives
+_locks: list[Any] = []  # stay open until the process ends
 
 
 @functools.cache
@@ -268,7 +268,7 @@ def _module() -> Any:
 
 @functools.cache
 def _constant(kind: str, d: int, dtype: str, device: int) -> Array:
-    """Return a matrix that is made once per size and must not be written to."""
+    """Return a cached matrix, which must not be changed."""
     import cupy
 
     identity = cupy.eye(d, dtype=dtype)
@@ -276,9 +276,9 @@ def _constant(kind: str, d: int, dtype: str, device: int) -> Array:
 
 
 def _potrf(matrix: Array) -> tuple[Array, Array]:
-    """Return cuSOLVER's Cholesky factor in the lower triangle, and its status, on the device.
+    """Return the Cholesky factor of cuSOLVER in the lower triangle, and its status on the device.
 
-    `cupy.linalg.cholesky` either reads the status, and so waits for the device, or drops it.
+    `cupy.linalg.cholesky` either reads the status, which waits for the device, or discards it.
     """
     import cupy
     from cupy.cuda import device
@@ -289,7 +289,7 @@ def _potrf(matrix: Array) -> tuple[Array, Array]:
     single = factor.dtype == np.float32
     potrf = cusolver.spotrf if single else cusolver.dpotrf
     workspace_size = cusolver.spotrf_bufferSize if single else cusolver.dpotrf_bufferSize
-    # Column-major eyes see the transpose: its upper triangle is our lower one.
+    # cuSOLVER is column-major, so its upper triangle is our lower triangle.
     matrix_arguments = (
         device.get_cusolver_handle(),
         cublas.CUBLAS_FILL_MODE_UPPER,

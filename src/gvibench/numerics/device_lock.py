@@ -1,8 +1,8 @@
-"""Distinct devices for jobs that run beside each other on one machine.
+"""Assign distinct devices to jobs that run at the same time on one machine.
 
-Slurm gives every job its own devices. Without it, a job takes the first device whose lock file in
-the cache folder nobody holds, and keeps it until its process ends. The lock is the operating
-system's (flock), so a job that is killed leaves none behind.
+Slurm gives each job its own devices. Without Slurm, a job claims the first device whose lock file
+in the cache folder is free, and keeps it until its process ends. The operating system releases the
+lock (flock) when a process is killed.
 """
 
 import fcntl
@@ -16,21 +16,21 @@ __all__ = ["claim"]
 
 
 def claim(devices: Sequence[str], folder: Path) -> tuple[int, IO[str] | None]:
-    """Return the index of the first device that is free, and its lock.
+    """Claim the first free device, and return its index and its lock.
 
     Parameters
     ----------
     devices
-        A name for each device that no other device of the machine has, such as its PCI bus id.
+        A unique name for each device of the machine, e.g. its PCI bus id.
     folder
-        Where the lock files are. Hosts may share it; their names are part of the files' names.
+        Folder of the lock files. Hosts may share it, because file names contain the host name.
 
     Returns
     -------
     index
-        The first free device; if all are taken, one of them, spread by process id.
+        The first free device. If all are claimed, one of them, chosen by process id.
     lock
-        An open file: the claim ends when it is closed. None if the device is shared.
+        An open file. Closing it ends the claim. None if the device is shared.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -46,6 +46,6 @@ def claim(devices: Sequence[str], folder: Path) -> tuple[int, IO[str] | None]:
                 lock.close()
                 raise
             return index, lock
-    except OSError:  # a folder that cannot be written, a file system without locks: share
+    except OSError:  # The folder is not writable or has no locks, so jobs share the devices.
         pass
     return os.getpid() % len(devices), None

@@ -1,12 +1,11 @@
-"""The two ways a solver holds its covariance: a factor of V, or a factor of the precision V^{-1}.
+"""Represent a covariance V by a factor of V or by a factor of the precision V^{-1}.
 
-Both answer the same questions, so that models and recording need not know which one it is.
-`C` below is any root, C C' = V; every quantity computed from it is independent of the choice.
+Both classes implement the same interface. `C` below is any root with C C' = V. No result depends on
+the choice of the root.
 
-A factor can stand for a stack of covariances, those of runs that take their steps together: its
-matrices, and the vectors and numbers that go with them, then have the runs along their first axis.
-What only the blocked pass over rows and rare records ask (`inner`, `last_variance`,
-`covariance_lower`, and `whiten` of rows) is asked of one covariance at a time.
+A factor can represent a stack of covariances, one for each run of a lockstep group. Its matrices,
+vectors and numbers then have the runs along their first axis. `inner`, `last_variance`,
+`covariance_lower` and `whiten` of rows support only single covariances.
 """
 
 import functools
@@ -18,18 +17,18 @@ __all__ = ["CovarianceFactor", "Factor", "PrecisionFactor", "diagonal", "times"]
 
 
 class Factor(Protocol):
-    """A covariance V, held as a lower triangular factor."""
+    """Covariance V, represented by a lower triangular factor."""
 
     backend: Backend
     lower: Array
     transposed: ClassVar[bool]
-    """Whether the root C is the transpose of `triangle`, or that itself."""
+    """Whether the root C is the transpose of `triangle`. Otherwise C is `triangle` itself."""
 
     def __init__(self, backend: Backend, lower: Array) -> None: ...
 
     @property
     def triangle(self) -> Array:
-        """The lower triangular matrix behind the root."""
+        """The lower triangular matrix that is the root or its transpose."""
 
     def whiten(self, rows: Array, out: Array | None = None) -> Array:
         """Return `rows @ C`, whose squared row norms are the variances `x' V x`."""
@@ -53,17 +52,17 @@ class Factor(Protocol):
         """Return `log det V`."""
 
     def last_variance(self) -> Array:
-        """Return the variance of the last coordinate given that no other is coupled to it."""
+        """Return the variance of the last coordinate if it is independent of the others."""
 
     def covariance_lower(self) -> Array:
         """Return the lower triangular root of V with positive diagonal."""
 
     def part(self, index: int) -> "Factor":
-        """Return one factor of a stack."""
+        """Return the factor at `index` of a stack."""
 
 
 class CovarianceFactor:
-    """V = L L'."""
+    """Covariance V = L L'."""
 
     transposed: ClassVar[bool] = False
 
@@ -92,7 +91,7 @@ class CovarianceFactor:
 
     def log_det(self) -> Array:
         xp = self.backend.xp
-        # |.|: a square-root step may flip the sign of a column, which leaves V as it is.
+        # A square-root step may flip the sign of a column, which does not change V.
         return 2.0 * xp.sum(xp.log(xp.abs(diagonal(xp, self.lower))), axis=-1)
 
     def last_variance(self) -> Array:
@@ -107,10 +106,10 @@ class CovarianceFactor:
 
 
 class PrecisionFactor:
-    """V = (L L')^{-1}; its root is C = L^{-T}.
+    """Covariance V = (L L')^{-1} with the root C = L^{-T}.
 
-    The root is formed once, by inverting the triangular L, because products with it run several
-    times faster than triangular solves with as many right-hand sides as there are rows.
+    The triangular L is inverted once, because products with the inverse are several times faster
+    than triangular solves with one right-hand side per row.
     """
 
     transposed: ClassVar[bool] = True
@@ -121,7 +120,7 @@ class PrecisionFactor:
 
     @functools.cached_property
     def triangle(self) -> Array:
-        """L^{-1}, lower triangular: the transpose of the root."""
+        """The lower triangular matrix L^{-1}, which is the transpose of the root."""
         return self.backend.invert_lower(self.lower)
 
     def whiten(self, rows: Array, out: Array | None = None) -> Array:
@@ -160,7 +159,7 @@ class PrecisionFactor:
 
 
 def diagonal(xp: Any, matrix: Array) -> Array:
-    """Return the diagonal of a matrix, or of each in a stack."""
+    """Return the diagonal of a matrix, or of each matrix in a stack."""
     return xp.diagonal(matrix, axis1=-2, axis2=-1)
 
 

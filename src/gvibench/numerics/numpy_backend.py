@@ -1,4 +1,4 @@
-"""NumPy arrays with SciPy's BLAS and LAPACK."""
+"""Backend for the CPU: NumPy arrays with the BLAS and LAPACK of SciPy."""
 
 import functools
 import math
@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
-from scipy.linalg import get_blas_funcs, get_lapack_funcs
 
 from gvibench.errors import Diverged
 from gvibench.numerics.base import Array, Evaluate, Memory
+from gvibench.numerics.blas import blas, lapack
 
 if TYPE_CHECKING:
     from gvibench.numerics.expectations.base import Expectation
@@ -24,23 +24,23 @@ __all__ = ["NumpyBackend"]
 Method = TypeVar("Method", bound=Callable[..., Array])
 
 SMALL = 32
-"""Up to so many rows a plain product costs less than the calls that would save half of it."""
+"""Largest matrix for which a plain product is faster than a call that skips half of the work."""
 
 
-def _each(method: Method) -> Method:
-    """Let a method for a matrix take a stack of them as well."""
+def _map_over_stack(method: Method) -> Method:
+    """Extend a method for one matrix to stacks of matrices."""
 
     @functools.wraps(method)
     def call(self: Any, matrix: Array, *arguments: Any) -> Array:
         if matrix.ndim == 2:
             return method(self, matrix, *arguments)
-        return np.stack([method(self, one, *arguments) for one in matrix])
+        return np.stack([method(self, part, *arguments) for part in matrix])
 
     return cast(Method, call)
 
 
 class NumpyBackend:
-    """Row-major NumPy arrays; BLAS sees their transposes, column-major, without a copy."""
+    """Row-major NumPy arrays. BLAS gets their transposes, which are column-major views."""
 
     name = "cpu"
     xp: Any = np
@@ -51,10 +51,10 @@ class NumpyBackend:
     def __init__(self, dtype: str = "float64") -> None:
         self.dtype = np.dtype(dtype)
         self._one = self.dtype.type(1)
-        sample = np.empty(0, self.dtype)
-        self._trmm, self._syrk = get_blas_funcs(("trmm", "syrk"), (sample,))
-        self._potrf, self._trtri, self._geqrf = get_lapack_funcs(
-            ("potrf", "trtri", "geqrf"), (sample,)
+        prefix = {"float32": "s", "float64": "d"}[self.dtype.name]
+        self._trmm, self._syrk = (getattr(blas(), prefix + name) for name in ("trmm", "syrk"))
+        self._potrf, self._trtri, self._geqrf = (
+            getattr(lapack(), prefix + name) for name in ("potrf", "trtri", "geqrf")
         )
 
     def asarray(self, values: Any) -> Array:
@@ -64,10 +64,10 @@ class NumpyBackend:
         return np.asarray(values, dtype=np.float64)
 
     def times_lower(self, rows: Array, lower: Array, out: Array | None = None) -> Array:
-        return self._trmm_of(rows, lower, transpose=0, out=out)
+        return self._times_triangle(rows, lower, transpose=0, out=out)
 
     def times_lower_t(self, rows: Array, lower: Array, out: Array | None = None) -> Array:
-        return self._trmm_of(rows, lower, transpose=1, out=out)
+        return self._times_triangle(rows, lower, transpose=1, out=out)
 
     def row_norms(self, rows: Array) -> Array:
         return np.vecdot(rows, rows)
@@ -77,11 +77,13 @@ class NumpyBackend:
             return left @ right  # the zeros above the diagonal are exact
         return self.lower(self.times_lower(left, right))
 
-    def _trmm_of(self, rows: Array, lower: Array, transpose: int, out: Array | None) -> Array:
-        if rows.ndim > 2:  # a stack of small ones
+    def _times_triangle(
+        self, rows: Array, lower: Array, transpose: int, out: Array | None
+    ) -> Array:
+        if rows.ndim > 2:  # a stack of small matrices
             return rows @ (lower.mT if transpose else lower)
-        # In column-major eyes `lower` is the upper triangular matrix lower.T, and `rows` is rows.T:
-        # the product from the right becomes one from the left.
+        # In column-major order `lower` is the upper triangular matrix lower.T and `rows` is rows.T,
+        # so the product from the right becomes a product from the left.
         if out is None:
             out = np.empty(rows.shape, self.dtype)
         np.copyto(out, rows)
@@ -89,26 +91,26 @@ class NumpyBackend:
         return out
 
     def add_gram(self, total: Array, rows: Array, weights: Array, buffer: Array) -> Array:
-        # A weight may be negative (the piecewise bound has negative curvature near its knots), so
-        # sum w zz' is formed as sum |w| zz' minus twice the negative part.
-        self._weigh(rows, weights, buffer)
+        # Weights can be negative, because the piecewise bound has negative curvature near its
+        # knots. So sum w zz' is formed as sum |w| zz' minus twice the negative part.
+        self._scale_rows(rows, weights, buffer)
         self._syrk(1.0, buffer.T, beta=1.0, c=total.T, lower=0, overwrite_c=1)
         if weights.min(initial=0.0) < 0.0:
             negative = buffer[weights < 0.0]
             self._syrk(-2.0, negative.T, beta=1.0, c=total.T, lower=0, overwrite_c=1)
         return total
 
-    def _weigh(self, rows: Array, weights: Array, out: Array) -> None:
-        from gvibench.numerics.expectations.base import address
-        from gvibench.numerics.expectations.compiled.loader import load_weigh
+    def _scale_rows(self, rows: Array, weights: Array, out: Array) -> None:
+        from gvibench.numerics.expectations.compiled.loader import address, load_scale_rows
 
         rows, weights = self.asarray(rows), self.asarray(weights)
-        # The kernel trusts its arguments; a wrong one would overwrite memory.
+        # The kernel does not check its arguments: a wrong one would overwrite memory.
         if weights.shape != rows.shape[:1]:
-            raise ValueError("expected a weight for every row")
+            raise ValueError("expected one weight per row")
         if out.shape != rows.shape or out.dtype != self.dtype or not out.flags.carray:
-            raise ValueError("expected a result like the rows")
-        load_weigh(self.dtype)(*rows.shape, address(rows), address(weights), address(out))
+            raise ValueError("expected a result array of the shape and type of the rows")
+        scale_rows = load_scale_rows(self.dtype)
+        scale_rows(*rows.shape, address(rows), address(weights), address(out))
 
     def identity(self, d: int) -> Array:
         return _identity(d, self.dtype)
@@ -122,25 +124,25 @@ class NumpyBackend:
     def mirror(self, lower_half: Array) -> Array:
         return np.where(_lower_mask(len(lower_half), np.dtype(bool)), lower_half, lower_half.T)
 
-    @_each
+    @_map_over_stack
     def cholesky(self, matrix: Array, name: str) -> Array:
         upper, info = self._potrf(matrix.T, lower=0, clean=1)
         if info != 0:
             raise Diverged(f"{name} is not positive definite")
         return upper.T
 
-    @_each
+    @_map_over_stack
     def invert_lower(self, lower: Array) -> Array:
         upper, info = self._trtri(lower.T, lower=0)
         if info != 0:
             raise Diverged("a triangular factor is singular")
         return upper.T
 
-    @_each
+    @_map_over_stack
     def triangularise(self, root: Array) -> Array:
         if not math.isfinite(root.sum()):
             raise Diverged("the factor of V is not finite")
-        packed = self._geqrf(root.T, lwork=64 * len(root))[0]  # room for its blocked form
+        packed = self._geqrf(root.T, lwork=64 * len(root))[0]  # workspace for the blocked algorithm
         lower = self.lower(packed.T)
         lower *= np.copysign(self._one, lower.diagonal())
         return np.ascontiguousarray(lower)
@@ -148,8 +150,8 @@ class NumpyBackend:
     def eigh(self, matrix: Array) -> tuple[Array, Array]:
         try:
             values, vectors = np.linalg.eigh(matrix)
-        except np.linalg.LinAlgError as error:  # it holds NaN, most often
-            raise Diverged("a matrix has no eigenvalues that can be computed") from error
+        except np.linalg.LinAlgError as error:  # usually because of NaN
+            raise Diverged("the eigenvalues of a matrix could not be computed") from error
         return values, vectors
 
     def timer(self) -> "WallTimer":
@@ -171,42 +173,42 @@ class NumpyBackend:
         return Memory(peak * unit, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 
 
-# Made once per size: for small problems making them takes longer than using them.
+# Cached per size, because for small problems creating them takes longer than using them.
 
 
 @functools.cache
 def _identity(d: int, dtype: np.dtype[Any]) -> Array:
-    return _frozen(np.eye(d, dtype=dtype))
+    return _read_only(np.eye(d, dtype=dtype))
 
 
 @functools.cache
 def _lower_mask(d: int, dtype: np.dtype[Any]) -> Array:
-    return _frozen(np.tri(d, dtype=dtype))
+    return _read_only(np.tri(d, dtype=dtype))
 
 
 @functools.cache
 def _half_lower_mask(d: int, dtype: np.dtype[Any]) -> Array:
-    return _frozen(np.tri(d, dtype=dtype) - 0.5 * np.eye(d, dtype=dtype))
+    return _read_only(np.tri(d, dtype=dtype) - 0.5 * np.eye(d, dtype=dtype))
 
 
-def _frozen(array: Array) -> Array:
+def _read_only(array: Array) -> Array:
     array.flags.writeable = False
     return array
 
 
 class WallTimer:
-    """Seconds on the monotonic clock: CPU work is finished when the call returns."""
+    """Stopwatch on the monotonic clock. Work on the CPU is finished when a call returns."""
 
     def __init__(self) -> None:
         self._start = 0.0
-        self._counted = 0.0
+        self._elapsed = 0.0
 
     def start(self) -> None:
         self._start = time.perf_counter()
 
     def stop(self) -> None:
-        self._counted += time.perf_counter() - self._start
+        self._elapsed += time.perf_counter() - self._start
 
     def read(self) -> float:
-        counted, self._counted = self._counted, 0.0
-        return counted
+        elapsed, self._elapsed = self._elapsed, 0.0
+        return elapsed

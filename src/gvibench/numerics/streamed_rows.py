@@ -1,4 +1,4 @@
-"""Rows that do not fit on the device: they stay in host memory and travel block by block."""
+"""Keep rows that do not fit on the device in host memory, and upload them block by block."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,18 +11,18 @@ __all__ = ["StreamedRows"]
 
 
 class StreamedRows:
-    """A matrix in host memory that answers an index with an array on the device.
+    """Matrix in host memory whose slices are arrays on the device.
 
-    Models take their rows in blocks, one slice after another, and so need not know.
+    Models read their rows in blocks, so they can use it like a matrix on the device.
 
     Parameters
     ----------
     rows
         The whole matrix.
     upload
-        Moves a part of it to the device.
+        Function that moves a part of the matrix to the device.
     to_index
-        Brings the indices of a minibatch, which live on the device, to the host.
+        Function that copies the indices of a minibatch from the device to the host.
     """
 
     def __init__(

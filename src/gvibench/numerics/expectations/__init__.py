@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MODULES", "build"]
 
-# As text, so that a run depends only on the code of its own expectation. What follows the class's
-# own module is loaded at run time and counts as its code.
+# Names instead of imports, so that a run depends only on the code of its own expectation. Each
+# entry names the module of the class and the modules that it loads at run time.
 MODULES = {
     "piecewise": (
         "gvibench.numerics.expectations.piecewise",
@@ -41,9 +41,9 @@ def build(
     name
         "piecewise", "exact" or "gauss-hermite".
     pieces, degree
-        Of the bound of "piecewise".
+        Number and degree of the pieces, for "piecewise".
     nodes
-        Of "gauss-hermite".
+        Number of nodes, for "gauss-hermite".
     """
     if name not in MODULES:
         raise UserError(f"no expectation '{name}': use {', '.join(MODULES)}")

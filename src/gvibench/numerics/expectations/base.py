@@ -1,14 +1,13 @@
-"""What every way of computing the expectations has in common."""
+"""Base class of the expectations."""
 
-import ctypes
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gvibench.numerics.expectations.compiled.loader import load_kernel
+from gvibench.numerics.expectations.compiled.loader import address, load_expectation
 
-__all__ = ["Expectation", "address"]
+__all__ = ["Expectation"]
 
 Array = NDArray[Any]
 
@@ -17,11 +16,11 @@ class Expectation:
     """F0 = E phi(X), F1 = E phi'(X), F2 = E phi''(X) for X ~ N(mu, s2), phi(x) = log(1 + exp x)."""
 
     name: str
-    """As in the run specification."""
+    """Name in the run specification."""
     kernel: str
-    """Name of the compiled code."""
+    """Name of the module in `compiled` that evaluates the expectation."""
     table: NDArray[np.float64]
-    """What the compiled code needs beside the points."""
+    """Numbers that the compiled code needs in addition to the points."""
 
     def __init__(self, kernel: str, table: NDArray[np.float64]) -> None:
         self.kernel = kernel
@@ -31,19 +30,19 @@ class Expectation:
         """Write the expectations at (`mu`, `s2`) into `f0`, `f1` and `f2`.
 
         All five are one-dimensional contiguous arrays of one length and one type, float64 or
-        float32 (then computed in float64 and rounded). The result at a point depends on that
-        point alone, to the last bit. A point that is not finite, or whose variance is negative,
-        yields NaN.
+        float32 (then computed in float64 and rounded). The result at a point does not depend on
+        the other points, down to the last bit. The result is NaN at points that are not finite or
+        whose variance is negative.
         """
         if mu.dtype not in (np.float64, np.float32):
             raise ValueError(f"expected float64 or float32, not {mu.dtype}")
-        # The kernel trusts its arguments; a wrong one would overwrite memory.
+        # The kernel does not check its arguments: a wrong one would overwrite memory.
         for array in (mu, s2, f0, f1, f2):
             if array.shape != (mu.size,) or array.dtype != mu.dtype or not array.flags.c_contiguous:
                 raise ValueError("expected five contiguous vectors of one length and type")
         if not (f0.flags.writeable and f1.flags.writeable and f2.flags.writeable):
-            raise ValueError("the results must be writeable")
-        kernel = load_kernel(self.kernel, mu.dtype)
+            raise ValueError("the result arrays must be writeable")
+        kernel = load_expectation(self.kernel, mu.dtype)
         addresses = map(address, (mu, s2, f0, f1, f2))
         kernel(address(self.table), len(self.table), mu.size, *addresses)
 
@@ -60,19 +59,10 @@ class Expectation:
 
 
 def _aligned(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a copy that begins with a cache line, so that few vectors of it lie across two."""
+    """Return a copy that starts on a cache line, so that few vector loads span two lines."""
     line = 64 // table.itemsize
-    room = np.empty(table.size + line)
-    start = -(address(room) // table.itemsize) % line
-    copy = room[start : start + table.size].reshape(table.shape)
+    buffer = np.empty(table.size + line)
+    start = -(address(buffer) // table.itemsize) % line
+    copy = buffer[start : start + table.size].reshape(table.shape)
     copy[...] = table
     return copy
-
-
-def address(array: Array) -> int:
-    """Return where the numbers of an array begin."""
-    try:
-        return ctypes.addressof(ctypes.c_char.from_buffer(array.data))
-    except (TypeError, ValueError):  # read-only or empty; this way is slower
-        address: int = array.ctypes.data
-        return address

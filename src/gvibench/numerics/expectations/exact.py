@@ -1,4 +1,4 @@
-"""The expectations themselves, from the table described in `exact_table`."""
+"""Exact expectations, from the table described in `exact_table`."""
 
 from gvibench.numerics.expectations.base import Expectation
 from gvibench.numerics.expectations.exact_table import load_table
@@ -7,7 +7,7 @@ __all__ = ["Exact", "build"]
 
 
 class Exact(Expectation):
-    """F0, F1 and F2 to 1e-11; phi and its derivatives themselves where s2 = 0.
+    """F0, F1 and F2 with errors below 1e-11. Where s2 = 0, they are phi and its derivatives.
 
     F0 >= 0, 0 <= F1 <= 1 and F2 >= 0 hold exactly.
     """
@@ -19,5 +19,5 @@ class Exact(Expectation):
 
 
 def build(*, pieces: int, degree: str, nodes: int) -> Exact:
-    """Return the expectation; what it has no use for is ignored."""
+    """Return the expectation. It ignores the options of other expectations."""
     return Exact()

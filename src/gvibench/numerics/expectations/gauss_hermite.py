@@ -10,7 +10,7 @@ __all__ = ["GaussHermite", "build"]
 class GaussHermite(Expectation):
     """Quadrature with a fixed number of nodes.
 
-    Twenty nodes give 1e-9 for s2 <= 1; for s2 >= 100 no practical number is enough.
+    Twenty nodes give errors of 1e-9 for s2 <= 1. For s2 >= 100 no practical number is enough.
     """
 
     name = "gauss-hermite"
@@ -21,5 +21,5 @@ class GaussHermite(Expectation):
 
 
 def build(*, pieces: int, degree: str, nodes: int) -> GaussHermite:
-    """Return the expectation; what it has no use for is ignored."""
+    """Return the expectation. It ignores the options of other expectations."""
     return GaussHermite(nodes)

@@ -1,9 +1,9 @@
-"""Piecewise upper bounds of phi(x) = log(1 + exp x) with the smallest possible largest error.
+"""Fit piecewise upper bounds of phi(x) = log(1 + exp x) with the smallest maximum error.
 
-The bound has a constant first piece, x plus the same constant as its last, and lines or parabolas
-between. Every piece has the same largest error E, so no other choice of knots does better. On
-each piece the best two-sided fit has error E/2 and is shifted up by that much. Since
-phi(x) = x + phi(-x), only the knots left of zero need to be found.
+The first piece of a bound is constant, the last is x plus the same constant, and the pieces between
+are lines or parabolas. All pieces have the same maximum error E, so no other choice of knots is
+better. On each piece the best two-sided fit has error E/2 and is shifted up by that amount. Because
+phi(x) = x + phi(-x), only the knots left of zero have to be computed.
 """
 
 import json
@@ -22,19 +22,19 @@ Degree = Literal["linear", "quadratic"]
 Array = NDArray[np.float64]
 
 FIT_VERSION = 1
-"""Part of the cache file's name: raise it when a change of this module changes the result."""
+"""Version in the name of the cache file. Increase it if a change of this module changes results."""
 
-# For f with |f'''| = 1, the largest error of the shifted best parabola on an interval of width w
-# is w^3 / 96; for a line and |f''| = 1 it is w^2 / 8.
+# For f with |f'''| = 1, the maximum error of the shifted best parabola on an interval of width w
+# is w^3 / 96. For a line and |f''| = 1, it is w^2 / 8.
 _ERROR_CONSTANT = {"linear": 8.0, "quadratic": 96.0}
 _ORDER = {"linear": 2, "quadratic": 3}
 
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """The bound a x^2 + b x + c, with one (a, b, c) for each interval between the knots.
+    """Bound a x^2 + b x + c with one (a, b, c) for each interval between the knots.
 
-    Piece i reaches from `knots[i - 1]` to `knots[i]`; the first and the last are unbounded.
+    Piece i extends from `knots[i - 1]` to `knots[i]`. The first and the last are unbounded.
     """
 
     knots: Array
@@ -51,10 +51,7 @@ class Pieces:
 
 
 def load_or_fit(pieces: int, degree: Degree) -> Pieces:
-    """Return `fit(pieces, degree)`, from the cache if it can be read there.
-
-    The cache only saves time: whatever is wrong with it, the pieces are fitted anew.
-    """
+    """Return `fit(pieces, degree)` from the cache, or compute it if the cache is not usable."""
     path = cache_dir() / "pieces" / f"{degree}-{pieces}-v{FIT_VERSION}.json"
     try:
         return _from_json(path.read_text(encoding="utf-8"), pieces)
@@ -70,7 +67,7 @@ def load_or_fit(pieces: int, degree: Degree) -> Pieces:
 
 
 def _to_json(pieces: Pieces) -> str:
-    # Python prints floats so that they read back exactly: cached and fresh pieces are equal.
+    # Python prints floats such that they are read back exactly, so cached and fresh pieces agree.
     return json.dumps(asdict(pieces), default=np.ndarray.tolist)
 
 
@@ -83,32 +80,32 @@ def _from_json(text: str, count: int) -> Pieces:
         if arrays[name].shape != (size,) or not np.isfinite(arrays[name]).all():
             raise ValueError(f"'{name}' is not a list of {size} numbers")
     if not 0 < max_error < 1 or not (np.diff(arrays["knots"]) > 0).all():
-        raise ValueError("not the pieces of a bound")
+        raise ValueError("these are not the pieces of a bound")
     return Pieces(**arrays, max_error=max_error)
 
 
 def fit(pieces: int, degree: Degree) -> Pieces:
-    """Return the bound of `pieces` pieces with the smallest largest error.
+    """Return the bound of `pieces` pieces with the smallest maximum error.
 
     Parameters
     ----------
     pieces
-        Number of pieces, at least 3, the two unbounded ones included.
+        Number of pieces, at least 3, including the two unbounded pieces.
     degree
-        Of the pieces in the middle.
+        Degree of the bounded pieces.
     """
     if pieces < 3:
         raise ValueError(f"a bound needs at least 3 pieces, not {pieces}")
     knots = _equal_error_knots(pieces, degree)
     fitted = _fit_pieces(knots, pieces, degree)
-    # The errors agree up to rounding; the largest for all keeps every piece a bound.
+    # The errors agree up to rounding. Shifting all pieces by the largest keeps each a bound.
     max_error = float(fitted.error.max())
     a = np.append(0.0, fitted.a)
     b = np.append(0.0, fitted.b)
     c = np.append(max_error, fitted.c + (max_error - fitted.error))
 
-    mirrored = pieces // 2  # all but the piece across zero, which an odd number has
-    shared = 1 - pieces % 2  # an even number has a knot at zero
+    mirrored = pieces // 2  # excludes the piece across zero, which exists for odd numbers
+    shared = 1 - pieces % 2  # even numbers have a knot at zero
     return Pieces(
         knots=np.append(knots, -knots[::-1][shared:]),
         a=np.append(a, a[:mirrored][::-1]),
@@ -121,15 +118,15 @@ def fit(pieces: int, degree: Degree) -> Pieces:
 def _equal_error_knots(pieces: int, degree: Degree) -> Array:
     """Return the negative knots (and zero, for an even number) that make all errors equal.
 
-    Newton's method on log(error of a piece) = log(common error), for the knots and the common
-    error. The error of a piece depends on its two ends only.
+    This is Newton's method for the equations log(error of a piece) = log(common error) in the knots
+    and the common error. The error of a piece depends only on its two ends.
     """
     knots = _guess_knots(pieces, degree)
-    free = (pieces - 1) // 2  # an even number of pieces fixes the last knot, at zero
+    free = (pieces - 1) // 2  # for an even number of pieces, the last knot is fixed at zero
     inner = np.arange(free)
     for _ in range(100):
         fitted = _fit_pieces(knots, pieces, degree)
-        first_error = _phi(knots[0])  # of the constant piece, at minus infinity
+        first_error = _phi(knots[0])  # error of the constant piece, at minus infinity
         log_errors = np.log(np.append(first_error, fitted.error))
         jacobian = np.zeros((free + 1, free + 1))
         jacobian[0, 0] = _sigmoid(knots[0]) / first_error
@@ -137,25 +134,25 @@ def _equal_error_knots(pieces: int, degree: Degree) -> Array:
         jacobian[inner[1:], inner[1:]] = (fitted.by_right / fitted.error)[: free - 1]
         jacobian[:, free] = -1.0
         step = np.linalg.solve(jacobian, log_errors.mean() - log_errors)[:free]
-        # Far from the solution, go only so far that the knots stay in order.
+        # Far from the solution, shorten the step so that the knots stay in order.
         end, end_step = (0.0, 0.0) if pieces % 2 == 0 else (-knots[-1], -step[-1])
         closing = -np.diff(step, append=end_step) / np.diff(knots[:free], append=end)
         knots[:free] += step / max(1.0, closing.max() / 0.7)
-        if np.abs(step).max() < 1e-7:  # what is left is of the order of its square
+        if np.abs(step).max() < 1e-7:  # the remaining error is of the order of its square
             break
     return knots
 
 
 def _guess_knots(pieces: int, degree: Degree) -> Array:
-    """Spread the knots as the limit of many pieces does: width^order |phi^(order)| constant."""
+    """Return knots with constant width^order |phi^(order)|, which is optimal for many pieces."""
     order = _ORDER[degree]
     x = np.linspace(-40.0, 0.0, 4001)
     p = _sigmoid(x)
     derivative = p * (1 - p) * ((1 - 2 * p) if degree == "quadratic" else 1.0)
     density = (derivative / _ERROR_CONSTANT[degree]) ** (1 / order)
     steps = (density[1:] + density[:-1]) / 2 * np.diff(x)
-    mass = np.append(0.0, np.cumsum(steps))  # pieces left of x, for an error of one
-    # A first knot k has the error phi(k), which takes so many pieces between k and -k.
+    mass = np.append(0.0, np.cumsum(steps))  # number of pieces left of x for an error of one
+    # A first knot k has the error phi(k). This error requires `inner` pieces between k and -k.
     inner = 2 * (mass[-1] - mass) / _phi(x) ** (1 / order)
     first = np.interp(-(pieces - 2.0), -inner, x)
     start = np.interp(first, x, mass)
@@ -165,7 +162,7 @@ def _guess_knots(pieces: int, degree: Degree) -> Array:
 
 
 class _Fit(NamedTuple):
-    """Shifted pieces a x^2 + b x + c, their largest errors and what moves those."""
+    """Shifted pieces a x^2 + b x + c, their maximum errors, and the derivatives of these."""
 
     error: Any
     a: Any
@@ -174,21 +171,22 @@ class _Fit(NamedTuple):
     by_left: Any
     """Derivative of the error by the left end of the piece."""
     by_right: Any
-    """Derivative by the right end; zero for the piece across zero, whose ends move together."""
+    """Derivative by the right end. Zero for the piece across zero, whose ends move together."""
 
 
 def _fit_pieces(knots: Array, pieces: int, degree: Degree) -> _Fit:
-    """Fit all pieces between the first knot and zero, and the one across zero if there is one."""
+    """Fit all pieces between the first knot and zero, and the piece across zero if it exists."""
     fit_between = _fit_lines if degree == "linear" else _fit_parabolas
     fitted = fit_between(knots[:-1], knots[1:])
     if pieces % 2 == 0:
         return fitted
     across = _fit_across_zero(knots[-1], degree)
-    return _Fit(*(np.append(one, other) for one, other in zip(fitted, across, strict=True)))
+    return _Fit(*(np.append(left, last) for left, last in zip(fitted, across, strict=True)))
 
 
 def _fit_lines(left: Array, right: Array) -> _Fit:
-    # phi is convex: the chord is the best bound, and farthest off where its slope equals phi'.
+    # Because phi is convex, the chord is the best bound. Its error is largest where its slope
+    # equals phi'.
     slope = (_phi(right) - _phi(left)) / (right - left)
     touch = np.log(slope / (1 - slope))
     intercept = _phi(left) - slope * left
@@ -204,13 +202,13 @@ def _fit_lines(left: Array, right: Array) -> _Fit:
 
 
 def _fit_parabolas(left: Array, right: Array) -> _Fit:
-    """Remez' exchange on every interval at once.
+    """Fit parabolas on all intervals together with the Remez exchange algorithm.
 
     The third derivative of phi is positive left of zero, so the error of the best parabola is
-    largest at exactly four points: both ends and two between, with alternating signs.
+    largest at exactly four points with alternating signs: both ends and two inner points.
     """
     centre, radius = (left + right)[:, None] / 2, (right - left)[:, None] / 2
-    base = _phi(centre)  # subtracted, because the error is tiny next to phi itself
+    base = _phi(centre)  # subtracted, because the error is tiny compared with phi
     points = np.tile([-1.0, -0.5, 0.5, 1.0], (left.size, 1))  # x = centre + radius * point
     signs = np.array([-1.0, 1.0, -1.0, 1.0])
     for _ in range(50):
@@ -226,10 +224,11 @@ def _fit_parabolas(left: Array, right: Array) -> _Fit:
             inner = np.clip(inner - slope / curvature, -0.999, 0.999)
         moved = np.abs(inner - points[:, 1:3]).max(initial=0.0)
         points[:, 1:3] = inner
-        if moved < 1e-9:  # the level is stationary there: its error is the square of this
+        if moved < 1e-9:  # the level is stationary, so its error is of the order of the square
             break
-    # The level is a mean of phi at the four points with alternating signs. Moving the two inner
-    # ones changes nothing; moving an end does so by its weight and the slope of the error there.
+    # The level is a weighted mean of phi at the four points with alternating signs. Moving an inner
+    # point does not change it. Moving an end changes it by the weight of the end times the slope
+    # of the error there.
     weights = 1 / np.abs((points[:, :, None] - points[:, None, :] + np.eye(4)).prod(axis=2))
     weights /= weights.sum(axis=1, keepdims=True)
     a, middle_slope = p2 / radius**2, p1 / radius
@@ -241,14 +240,14 @@ def _fit_parabolas(left: Array, right: Array) -> _Fit:
 
 
 def _fit_across_zero(k: Any, degree: Degree) -> _Fit:
-    """Fit the piece from k < 0 to -k: x/2 plus a best even function.
+    """Fit the piece from k < 0 to -k, which is x/2 plus the best even function.
 
     The even part of phi, h(x) = log(2 cosh(x/2)), is a concave function of x^2.
     """
     bottom, end, end_slope = np.log(2.0), _phi(k) - k / 2, np.tanh(k / 2) / 2
     if degree == "linear":
         return _Fit(end - bottom, a=0.0, b=0.5, c=end, by_left=end_slope, by_right=0.0)
-    # The chord in x^2 is below h by most where dh/d(x^2) = tanh(x/2) / (4 x) equals its slope.
+    # The chord in x^2 is furthest below h where dh/d(x^2) = tanh(x/2) / (4 x) equals its slope.
     a = (end - bottom) / k**2
     low, high = 0.0, -k
     for _ in range(60):
@@ -264,5 +263,5 @@ def _phi(x: Any) -> Any:
 
 
 def _sigmoid(x: Any) -> Any:
-    # Only called for x <= 0, where this form loses nothing.
+    # This form is accurate for x <= 0, and there are no other calls.
     return np.exp(x) / (1 + np.exp(x))

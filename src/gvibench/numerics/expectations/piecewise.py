@@ -10,10 +10,11 @@ __all__ = ["Piecewise", "build"]
 
 
 class Piecewise(Expectation):
-    """Expectations of the piecewise bound in closed form; phi itself where s2 = 0.
+    """Expectations of the piecewise bound in closed form. Where s2 = 0, phi itself is used.
 
-    F0 exceeds the exact one by at most `pieces.max_error`. The bound has jumps and kinks at the
-    knots, so F2, its second derivative smoothed by the Gaussian, can be negative.
+    F0 exceeds the exact value by at most `pieces.max_error`. F2 is the second derivative of the
+    bound, smoothed by the Gaussian. It can be negative, because the bound has jumps and kinks at
+    the knots.
     """
 
     name = "piecewise"
@@ -24,9 +25,9 @@ class Piecewise(Expectation):
 
 
 def _rows(pieces: Pieces) -> NDArray[np.float64]:
-    """Return a row for each piece: its polynomial, its right end, and the next piece minus it.
+    """Return one row (a, b, c, k, alpha, beta, gamma) per piece.
 
-    The row is (a, b, c, k, alpha, beta, gamma), the difference being
+    The piece is a x^2 + b x + c and ends at k. The next piece minus this one is
     alpha (x - k)^2 + beta (x - k) + gamma. The last piece ends at infinity.
     """
     k = pieces.knots
@@ -37,5 +38,5 @@ def _rows(pieces: Pieces) -> NDArray[np.float64]:
 
 
 def build(*, pieces: int, degree: Degree, nodes: int) -> Piecewise:
-    """Return the expectation; what it has no use for is ignored."""
+    """Return the expectation. It ignores the options of other expectations."""
     return Piecewise(pieces, degree)

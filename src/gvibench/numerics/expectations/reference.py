@@ -1,13 +1,13 @@
-"""F0, F1, F2 by quadrature: slow, accurate everywhere, and the truth for tables and tests.
+"""Compute F0, F1 and F2 by quadrature, slowly and accurately, as a reference for checks.
 
-Integration by parts leaves phi'' as the only trace of phi; with t = (mu - u) / s,
+Integration by parts expresses all three by phi'' alone. With t = (mu - u) / s,
 
     F2 = int phi''(u) N(u; mu, s^2) du
     F1 = int phi''(u) Phi(t) du
     F0 = int phi''(u) s (t Phi(t) + N(t; 0, 1)) du
 
-The integrands are analytic and vanish at both ends, where the trapezoid rule converges
-exponentially. Narrow Gaussians would need a finer grid and take Gauss-Hermite quadrature instead.
+The integrands are analytic and vanish at both ends, so the trapezoid rule converges exponentially.
+Narrow Gaussians would need a finer grid, so they use Gauss-Hermite quadrature instead.
 """
 
 from typing import Any
@@ -20,11 +20,11 @@ __all__ = ["reference", "softplus"]
 Array = NDArray[np.float64]
 
 NARROW = 0.2
-"""Standard deviations up to this one take Gauss-Hermite quadrature."""
+"""Largest standard deviation for which Gauss-Hermite quadrature is used."""
 _SPACING = 1 / 8
 _REACH = 44.0  # phi''(44) = 8e-20
 _HERMITE_NODES = 20
-_CHUNK = 2048  # points at a time: 705 nodes each
+_CHUNK = 2048  # points evaluated together, with 705 nodes each
 
 
 def softplus(x: Array) -> tuple[Array, Array, Array]:
@@ -42,14 +42,14 @@ def reference(mu: ArrayLike, s2: ArrayLike) -> tuple[Array, Array, Array]:
     mu, s2 = np.broadcast_arrays(np.asarray(mu, np.float64), np.asarray(s2, np.float64))
     flat_mu, s = mu.ravel(), np.sqrt(s2.ravel())
     f = np.empty((3, mu.size))
-    # Left of zero nothing cancels; the right follows from phi(x) = x + phi(-x).
+    # Left of zero nothing cancels. The right side follows from phi(x) = x + phi(-x).
     left = -np.abs(flat_mu)
     narrow = s <= NARROW
     for rule, chosen in ((_gauss_hermite, narrow), (_trapezoid, ~narrow)):
         indices = np.flatnonzero(chosen)
         for start in range(0, indices.size, _CHUNK):
-            some = indices[start : start + _CHUNK]
-            f[:, some] = rule(left[some, None], s[some, None])
+            chunk = indices[start : start + _CHUNK]
+            f[:, chunk] = rule(left[chunk, None], s[chunk, None])
     right = flat_mu > 0
     f[0, right] += flat_mu[right]
     f[1, right] = 1 - f[1, right]

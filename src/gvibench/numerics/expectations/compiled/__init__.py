@@ -1,5 +1,7 @@
-"""Compile the kernels. These modules import Numba, so they are loaded only to fill the cache.
+"""Compile the kernels of the expectations and of the oracles, and load them from the cache.
 
-Each expectation has one function `evaluate`; `loader` describes its arguments. The modules
-`oracle_few_features` and `oracle_many_features` build a whole oracle from any of them.
+The run path imports `loader`, `object_code`, `oracle` and `constants`. All other modules import
+Numba or llvmlite, so they are imported only to compile a kernel. Each expectation has a module with
+a function `evaluate`, whose arguments `loader.load_expectation` describes. `oracle_few_features`
+and `oracle_many_features` build an oracle from any of these functions.
 """

@@ -1,8 +1,8 @@
-"""Calls of BLAS routines from compiled kernels, by their addresses.
+"""Call BLAS routines from compiled kernels.
 
-A kernel is kept as object code that needs no library, so it is told where the routines are. They
-are Fortran's: every argument is an address, and matrices are column-major, so that they see the
-transposes of row-major ones.
+The object code of a kernel is not linked to a BLAS, so a kernel gets the addresses of the routines
+as arguments. The routines follow the conventions of Fortran: all arguments are addresses, and
+matrices are column-major. A routine therefore works on the transposes of our row-major matrices.
 """
 
 from collections.abc import Sequence
@@ -18,21 +18,23 @@ __all__ = ["add_gram", "times_triangle"]
 _BYTE = ir.IntType(8)
 
 
-def _kept(builder: Any, value: Any) -> Any:
-    """Return the address of a number on the stack."""
-    # Integers are kept as 64 bits. A BLAS that reads 32 of them finds the same number there: all
-    # processors that we know of keep the low half first.
+def _on_stack(builder: Any, value: Any) -> Any:
+    """Store a number on the stack and return its address."""
+    # Integers have 64 bits. A BLAS with 32-bit integers reads the same number from this address,
+    # because all supported processors are little-endian.
     return cgutils.alloca_once_value(builder, value)  # type: ignore[no-untyped-call]
 
 
 def _letter(builder: Any, letter: str) -> Any:
-    return _kept(builder, ir.Constant(_BYTE, ord(letter)))
+    """Store a letter on the stack and return its address."""
+    return _on_stack(builder, ir.Constant(_BYTE, ord(letter)))
 
 
-def _turn(builder: Any, transposed: Any) -> Any:
-    turned = builder.icmp_signed("!=", transposed, transposed.type(0))
+def _transposition(builder: Any, transposed: Any) -> Any:
+    """Store the letter T or N on the stack and return its address."""
+    condition = builder.icmp_signed("!=", transposed, transposed.type(0))
     letters = (ir.Constant(_BYTE, ord(letter)) for letter in "TN")
-    return _kept(builder, builder.select(turned, *letters))
+    return _on_stack(builder, builder.select(condition, *letters))
 
 
 def _call(builder: Any, routine: Any, arguments: Sequence[Any]) -> None:
@@ -44,16 +46,16 @@ def _call(builder: Any, routine: Any, arguments: Sequence[Any]) -> None:
 def times_triangle(
     context: Any, routine: Any, transposed: Any, n: Any, d: Any, triangle: Any, rows: Any
 ) -> Any:
-    """Multiply n rows of d numbers by a lower triangular matrix, or its transpose (DTRMM)."""
+    """Multiply n rows of d numbers by a lower triangular matrix or its transpose (DTRMM)."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         routine, transposed, n, d, triangle, rows = arguments
-        columns, height = _kept(builder, n), _kept(builder, d)
-        one = _kept(builder, ir.Constant(ir.DoubleType(), 1.0))
+        columns, height = _on_stack(builder, n), _on_stack(builder, d)
+        one = _on_stack(builder, ir.Constant(ir.DoubleType(), 1.0))
         left, upper, plain = (_letter(builder, letter) for letter in "LUN")
-        turn = _turn(builder, transposed)
+        transposition = _transposition(builder, transposed)
         matrices = (one, triangle, height, rows, height)
-        _call(builder, routine, (left, upper, turn, plain, height, columns, *matrices))
+        _call(builder, routine, (left, upper, transposition, plain, height, columns, *matrices))
         return context.get_dummy_value()
 
     integers = (types.int64, types.int64, types.int64, types.int64)
@@ -71,18 +73,22 @@ def add_gram(
     rows: Any,
     total: Any,
 ) -> Any:
-    """Add `factor` times the Gram matrix of n rows to a lower triangle (DSYRK).
+    """Add `factor` times the Gram matrix of n rows of d numbers to a lower triangle (DSYRK).
 
-    If `transposed`, that of d columns of n numbers.
+    If `transposed`, add the Gram matrix of d columns of n numbers.
     """
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         routine, factor, transposed, n, d, rows, total = arguments
-        columns, height, scale = _kept(builder, n), _kept(builder, d), _kept(builder, factor)
-        one = _kept(builder, ir.Constant(ir.DoubleType(), 1.0))
-        upper, turn = _letter(builder, "U"), _turn(builder, transposed)
+        columns, height, scale = (
+            _on_stack(builder, n),
+            _on_stack(builder, d),
+            _on_stack(builder, factor),
+        )
+        one = _on_stack(builder, ir.Constant(ir.DoubleType(), 1.0))
+        upper, transposition = _letter(builder, "U"), _transposition(builder, transposed)
         matrices = (scale, rows, height, one, total, height)
-        _call(builder, routine, (upper, turn, height, columns, *matrices))
+        _call(builder, routine, (upper, transposition, height, columns, *matrices))
         return context.get_dummy_value()
 
     integers = (types.int64, types.int64, types.int64)

@@ -1,9 +1,9 @@
 """Elementary functions for the compiled kernels, in a form that vectorises.
 
-Without Intel's SVML, Numba calls libm for every exp, which is slow and keeps LLVM from using
-vector instructions. The functions below are branch-free polynomials. They are written in fused
-multiply-adds that round the same way in vector and in scalar code, so the result at a point does
-not depend on where in an array the point stands.
+Without Intel's SVML, Numba calls libm for each exp, which is slow and prevents vectorisation. The
+functions below are branch-free polynomials. They consist of fused multiply-adds, which round the
+same way in vector and in scalar code, so the result at a point does not depend on its position in
+an array.
 """
 
 import math
@@ -21,9 +21,11 @@ __all__ = [
     "TAIL_END",
     "exp_nonpositive",
     "fma",
+    "instruction",
     "jit",
     "log1p_of_unit",
     "mills_ratio",
+    "offset",
     "softplus_at",
     "sqrt",
     "stack_array",
@@ -34,22 +36,22 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _DOUBLES: Any = types.CPointer(types.float64)  # type: ignore[no-untyped-call]
 
 BLOCK = 64
-"""Points that a kernel takes at a time, so that what it keeps of them stays in the L1 cache."""
+"""Number of points per block. The intermediate results of a block fit into the L1 cache."""
 
 
 def jit(function: Function) -> Function:
-    """Let kernels call `function`; it divides by zero as IEEE 754 does, and never raises."""
+    """Compile a function that kernels call. Division by zero follows IEEE 754 and never raises."""
     return cast(Function, numba.njit(error_model="numpy")(function))
 
 
 def instruction(emitter: Callable[..., Any]) -> Any:
-    """Let kernels call what `emitter` writes in LLVM's language."""
+    """Return a function for kernels from one that emits LLVM instructions."""
     return intrinsic(emitter)
 
 
 @instruction
 def fma(typing_context: Any, x: Any, y: Any, z: Any) -> Any:
-    """Return x y + z, rounded once."""
+    """Return x y + z with one rounding."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.fma(*arguments)
@@ -59,7 +61,7 @@ def fma(typing_context: Any, x: Any, y: Any, z: Any) -> Any:
 
 @instruction
 def sqrt(typing_context: Any, x: Any) -> Any:
-    """Return the square root, NaN if negative: an instruction, not a call of libm."""
+    """Return the square root, or NaN if x is negative, by one instruction instead of libm."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         root = builder.module.declare_intrinsic("llvm.sqrt", [ir.DoubleType()])
@@ -69,9 +71,9 @@ def sqrt(typing_context: Any, x: Any) -> Any:
 
 
 def stack_array(size: int) -> Any:
-    """Return a function for kernels that makes an array of `size` float64 on the stack.
+    """Return a function for kernels that creates an array of `size` float64 on the stack.
 
-    LLVM knows that nothing else points there, without which it would not vectorise.
+    LLVM vectorises loops over such arrays because it can prove that they do not overlap.
     """
 
     @instruction
@@ -82,6 +84,16 @@ def stack_array(size: int) -> Any:
         return _DOUBLES(), emit
 
     return array
+
+
+@instruction
+def offset(typing_context: Any, array: Any, distance: Any) -> Any:
+    """Return the part of an array that starts `distance` elements after its first one."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.gep(arguments[0], [arguments[1]])
+
+    return array(array, types.int64), emit
 
 
 @instruction
@@ -101,10 +113,12 @@ def _float_to_bits(typing_context: Any, x: Any) -> Any:
 
 
 EXP_END = -700.0
-"""The exponential of anything less is as good as zero."""
+"""Argument below which the exponential is treated as zero."""
 
 _LOG2_E = 1 / math.log(2)
-_LN2_HIGH = float.fromhex("0x1.62e42fefa3800p-1")  # ten trailing zero bits: k * this is exact
+_LN2_HIGH = float.fromhex(
+    "0x1.62e42fefa3800p-1"
+)  # has ten trailing zero bits, so its product with k is exact
 _LN2_LOW = float.fromhex("0x1.ef35793c76730p-45")
 _ROUNDER = 1.5 * 2.0**52  # adding this leaves the nearest integer in the low bits
 _EXPONENT_SHIFT = 52
@@ -114,7 +128,7 @@ _T3, _T4, _T5, _T6, _T7, _T8, _T9, _T10, _T11, _T12 = (1 / math.factorial(k) for
 @jit
 def exp_nonpositive(x: float) -> float:
     """Return exp(x) for EXP_END <= x <= 0, to one unit in the last place."""
-    # x = k ln 2 + rest, |rest| <= ln 2 / 2; then Taylor's polynomial of degree 12.
+    # Write x = k ln 2 + rest with |rest| <= ln 2 / 2, and use Taylor's polynomial of degree 12.
     shifted = fma(x, _LOG2_E, _ROUNDER)
     k = shifted - _ROUNDER
     rest = fma(k, -_LN2_LOW, fma(k, -_LN2_HIGH, x))
@@ -130,7 +144,7 @@ def exp_nonpositive(x: float) -> float:
     y = fma(rest, y, 0.5)
     y = fma(rest, y, 1.0)
     y = fma(rest, y, 1.0)
-    # Times 2^k, by adding k to the exponent of y: the low bits of `shifted` are those of k.
+    # Multiply by 2^k by adding k, which is in the low bits of `shifted`, to the exponent of y.
     scaled: float = _bits_to_float(_float_to_bits(y) + (_float_to_bits(shifted) << _EXPONENT_SHIFT))
     return scaled
 
@@ -138,7 +152,7 @@ def exp_nonpositive(x: float) -> float:
 @jit
 def log1p_of_unit(e: float) -> float:
     """Return log(1 + e) for 0 <= e <= 1, to a few units in the last place."""
-    # 2 artanh(v) with v = e / (2 + e) <= 1/3: the powers of 1/9 fade fast.
+    # This is 2 artanh(v) with v = e / (2 + e) <= 1/3, whose series in v^2 <= 1/9 converges fast.
     v = e / (2.0 + e)
     y = v * v
     p: float = fma(y, 1 / 31, 1 / 29)
@@ -160,10 +174,10 @@ def log1p_of_unit(e: float) -> float:
 
 
 TAIL_END = 9.0
-"""Beyond so many standard deviations lies 1e-19 of a Gaussian's mass."""
+"""Number of standard deviations beyond which the mass of a Gaussian is 1e-19."""
 
-# Least squares of the Mills ratio on 0 <= z <= TAIL_END, weighted by the density; the variable
-# runs from -1 to 1 and is linear in 1 / (z + 4). tests/expectations repeats the fit.
+# Least-squares fit of the Mills ratio on 0 <= z <= TAIL_END, weighted by the density. The variable
+# runs from -1 to 1 and is linear in 1 / (z + 4). A test in tests/numerics repeats the fit.
 _M0, _M1, _M2, _M3, _M4, _M5, _M6, _M7, _M8, _M9, _M10, _M11, _M12, _M13 = (
     0.403580845545021,
     0.47077952951645796,
@@ -202,12 +216,12 @@ def mills_ratio(z: float) -> float:
     p = fma(x, p, _M2)
     p = fma(x, p, _M1)
     p = fma(x, p, _M0)
-    return p  # noqa: RET504  (one line per power)
+    return p  # noqa: RET504 (one line per power)
 
 
 @jit
 def softplus_at(x: float) -> tuple[float, float, float]:
-    """Return phi, phi' and phi'' at x: the expectations when the variance is zero."""
+    """Return phi, phi' and phi'' at x, which are the expectations for zero variance."""
     e = exp_nonpositive(max(-abs(x), EXP_END))
     share = 1.0 / (1.0 + e)
     return max(x, 0.0) + log1p_of_unit(e), e * share if x < 0.0 else share, e * share * share

@@ -1,8 +1,8 @@
-"""Look-up in the table of `gvibench.numerics.expectations.exact_table`.
+"""Evaluate the table of `gvibench.numerics.expectations.exact_table`.
 
-A block of points goes through the steps together, so that all but the look-up itself are done for
-several points by one instruction: their patches and local variables are found, the polynomials of
-the patches become ones of t alone, and those are evaluated with their derivatives.
+A block of points goes through all steps together, so that LLVM vectorises each step except the
+look-up. The steps find the patches and local variables of the points, reduce the polynomials of the
+patches to polynomials in t alone, and evaluate these with their derivatives.
 """
 
 import math
@@ -29,7 +29,7 @@ from gvibench.numerics.expectations.exact_table import (
 __all__ = ["evaluate"]
 
 _PER_T = PATCHES_T / T_END
-_PER_SLOPE = 2 * _PER_T  # from the local variable of a patch to t
+_PER_SLOPE = 2 * _PER_T  # derivative of the local variable of a patch by t
 _PER_CURVATURE = _PER_SLOPE**2
 _TERMS_T = DEGREE_T + 1
 _PATCH = _TERMS_T * (DEGREE_Q + 1)
@@ -39,22 +39,23 @@ _polynomials = stack_array(_TERMS_T * BLOCK)
 
 
 def evaluate(table: Any, rows: int, n: int, mu: Any, s2: Any, f0: Any, f1: Any, f2: Any) -> None:
-    """Write F0, F1 and F2 of `n` points."""
+    """Write F0, F1 and F2 at `n` points."""
     m, r, t, x, y, patch = _points(), _points(), _points(), _points(), _points(), _points()
     in_t, g0, g1, g2 = _polynomials(), _points(), _points(), _points()
     for start in range(0, n, BLOCK):
         size = min(BLOCK, n - start)
-        exceptions = 0
+        out_of_range = 0
         for j in range(size):
             centre = float(mu[start + j])
             variance = float(s2[start + j])
-            # What is not finite differs from itself; `isfinite` would not be vectorised.
+            # A number is finite if its difference from itself is zero. LLVM would not vectorise
+            # `isfinite`.
             ordinary = (centre - centre == 0.0) & (variance - variance == 0.0) & (variance > 0.0)
-            exceptions |= 1 - int(ordinary)
+            out_of_range |= 1 - int(ordinary)
             m[j] = centre
             r[j] = sqrt(variance + C * C)
             t[j] = abs(centre) / r[j]
-            # Points beyond the table, and those that are not numbers, find some patch of it.
+            # Points outside of the table, including NaN, use an arbitrary patch.
             u = (t[j] if t[j] < T_END else T_END) * _PER_T
             v = (C * C) / (variance + C * C) * PATCHES_Q
             v = v if v > 0.0 else 0.0
@@ -68,34 +69,34 @@ def evaluate(table: Any, rows: int, n: int, mu: Any, s2: Any, f0: Any, f1: Any, 
         _differentiate(size, in_t, x, g0, g1, g2)
         for j in range(size):
             inside = 1.0 if t[j] < T_END else 0.0
-            # The true values have these signs; a table ends at rounding errors of either one.
+            # The exact values have these signs. Rounding errors of the table can have either.
             value = inside * max(g0[j], 0.0)
             slope = inside * max(-g1[j] * _PER_SLOPE, 0.0)
             curvature = inside * max(2.0 * g2[j] * _PER_CURVATURE, 0.0)
             f0[start + j] = max(m[j], 0.0) + r[j] * value
             f1[start + j] = 1.0 - slope if m[j] > 0.0 else slope
             f2[start + j] = curvature / r[j]
-        if exceptions:
-            _mend(size, start, mu, s2, f0, f1, f2)
+        if out_of_range:
+            _fill_out_of_range(size, start, mu, s2, f0, f1, f2)
 
 
 @jit
 def _look_up(table: Any, size: int, patch: Any, y: Any, in_t: Any) -> None:
-    """Write the coefficients of the points' polynomials in t, those of one power side by side."""
-    some = lanes()
+    """Write the coefficients of the points' polynomials in t, grouped by power."""
+    coefficients = lanes()
     for j in range(size):
         first = int(patch[j]) * _PATCH
         for k in range(0, _TERMS_T, LANES):
-            copy(some, 0, table, first + DEGREE_Q * _TERMS_T + k)
+            copy(coefficients, 0, table, first + DEGREE_Q * _TERMS_T + k)
             for power in range(DEGREE_Q - 1, -1, -1):
-                multiply_add(some, 0, y[j], table, first + power * _TERMS_T + k)
+                multiply_add(coefficients, 0, y[j], table, first + power * _TERMS_T + k)
             for lane in range(LANES):
-                in_t[(k + lane) * BLOCK + j] = some[lane]
+                in_t[(k + lane) * BLOCK + j] = coefficients[lane]
 
 
 @jit
 def _differentiate(size: int, in_t: Any, x: Any, g0: Any, g1: Any, g2: Any) -> None:
-    """Write the values, slopes and half the curvatures of polynomials at `x`."""
+    """Write the values, the slopes and half of the curvatures of the polynomials at `x`."""
     for j in range(size):
         value = in_t[DEGREE_T * BLOCK + j]
         slope = 0.0
@@ -110,8 +111,8 @@ def _differentiate(size: int, in_t: Any, x: Any, g0: Any, g1: Any, g2: Any) -> N
 
 
 @jit
-def _mend(size: int, start: int, mu: Any, s2: Any, f0: Any, f1: Any, f2: Any) -> None:
-    """Write the results of the points that the table does not have."""
+def _fill_out_of_range(size: int, start: int, mu: Any, s2: Any, f0: Any, f1: Any, f2: Any) -> None:
+    """Write the results at points with zero variance and at invalid points."""
     for j in range(start, start + size):
         m = float(mu[j])
         variance = float(s2[j])

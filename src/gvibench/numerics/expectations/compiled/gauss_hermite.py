@@ -1,4 +1,4 @@
-"""Sums of phi, phi' and phi'' over the nodes of a quadrature rule."""
+"""Sum phi, phi' and phi'' over the nodes of a quadrature rule."""
 
 import math
 from typing import Any
@@ -15,15 +15,15 @@ from gvibench.numerics.expectations.compiled.elementary import (
 
 __all__ = ["evaluate"]
 
-# Where the quantities of a block of points begin in the array `work`.
+# Offsets of the quantities of a block of points in the array `work`.
 _MU, _S, _F0, _F1, _F2 = (row * BLOCK for row in range(5))
 _work = stack_array(5 * BLOCK)
 
 
 def evaluate(table: Any, nodes: int, n: int, mu: Any, s2: Any, f0: Any, f1: Any, f2: Any) -> None:
-    """Write F0, F1 and F2 of `n` points; a row of the table is a node and its weight."""
+    """Write F0, F1 and F2 at `n` points. A row of the table is a node and its weight."""
     work = _work()
-    # The last block is computed whole, so that equal code meets every point.
+    # The last block is padded to full size, so that the same code computes all points.
     for j in range(2 * BLOCK):
         work[j] = 0.0
     for start in range(0, n, BLOCK):
@@ -48,7 +48,7 @@ def evaluate(table: Any, nodes: int, n: int, mu: Any, s2: Any, f0: Any, f1: Any,
 
 @jit
 def _add_node(work: Any, node: float, weight: float) -> None:
-    """Add the terms of one node to the sums of the points of a block."""
+    """Add the terms of one node to the sums of a block of points."""
     for j in range(BLOCK):
         x = work[_MU + j] + work[_S + j] * node
         e = exp_nonpositive(max(-abs(x), EXP_END))

@@ -1,96 +1,109 @@
-"""Machine code for the kernels, compiled once by Numba and then loaded without it.
+"""Load compiled kernels from the user's cache, and compile those that are missing.
 
-Importing Numba and starting its compiler takes half a second, even for a function in its own
-cache: more than many a run. So the object code of a kernel is kept in the user's cache and loaded
-by llvmlite alone, in a few milliseconds. The name of the file changes with all that the code
-depends on: the sources, the compiler and the processor.
+Importing Numba and starting its compiler takes half a second, even for a function in Numba's own
+cache, which is longer than many runs. The object code of a kernel is therefore stored in the cache
+and mapped into memory directly, in about a millisecond. The file name contains a hash of
+everything that the code depends on: the sources, the compiler and the processor.
 """
 
 import ctypes
 import hashlib
 import importlib
+import platform
 from collections.abc import Callable
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import llvmlite
-import llvmlite.binding as llvm
 import numpy as np
+from numpy.typing import NDArray
 
 from gvibench.errors import UserError
+from gvibench.numerics.expectations.compiled.object_code import UnsupportedObjectError, map_object
 from gvibench.store.files import atomic_path, cache_dir
 
-__all__ = ["load_blocked", "load_fused", "load_kernel", "load_weigh"]
+__all__ = [
+    "address",
+    "load_expectation",
+    "load_oracle_few_features",
+    "load_oracle_many_features",
+    "load_scale_rows",
+]
 
-_C_TYPES = {"int64": ctypes.c_int64, "float64": ctypes.c_double}  # all else is an address
+_C_TYPES = {"int64": ctypes.c_int64, "float64": ctypes.c_double}  # all others are addresses
 _ENTRY = "kernel"
 _DIGEST_SIZE = hashlib.sha256().digest_size
+_X86_FIELDS = {"vendor_id", "cpu family", "model", "stepping", "flags"}
+_ARM_FIELDS = {"CPU implementer", "CPU variant", "CPU part", "CPU revision", "Features"}
+
+_PROBLEM = ["float64 *", "int64", "int64", "int64", "float64 *", "float64 *", "float64"]
+_GAUSSIAN = ["float64 *", "float64 *", "int64"]
+
+
+def address(array: NDArray[Any]) -> int:
+    """Return the address of the first element of an array."""
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(array.data))
+    except (TypeError, ValueError):  # The array is read-only or empty; this way is slower.
+        start: int = array.ctypes.data
+        return start
 
 
 @cache
-def load_kernel(name: str, dtype: np.dtype[Any]) -> Callable[..., None]:
-    """Return kernel `name` for points of type `dtype`, as a function of addresses and numbers.
+def load_expectation(name: str, dtype: np.dtype[Any]) -> Callable[..., None]:
+    """Return the kernel of an expectation for points of type `dtype`.
 
-    The arguments are the address of a float64 table, the number of its rows, the number of points
-    and the addresses of mu, s2, f0, f1 and f2.
+    Its arguments are the address of a float64 table, the number of rows of the table, the number
+    of points, and the addresses of mu, s2, f0, f1 and f2.
     """
-    points = 5 * [f"{dtype.name} *"]
-    arguments = ["float64 *", "int64", "int64", *points]
+    arguments = ["float64 *", "int64", "int64", *(5 * [f"{dtype.name} *"])]
     return _load(f"{name}-{dtype.name}", arguments, lambda: _evaluate(name))
 
 
 @cache
-def load_fused(name: str) -> Callable[..., None]:
-    """Return a logistic model's oracle by kernel `name`, as a function of addresses and numbers.
+def load_oracle_few_features(name: str) -> Callable[..., None]:
+    """Return the oracle of a logistic model with few features for the expectation `name`.
 
-    `kernels.fused.fuse` says what the arguments are.
+    The module `oracle_few_features` describes its arguments.
     """
-    rows = ["int64", "int64", "float64 *", "float64 *", "float64"]
-    gaussian = ["float64 *", "float64 *", "int64"]
-    arguments = ["float64 *", "int64", *rows, *gaussian, "int64", "float64 *"]
 
     def source() -> Callable[..., None]:
-        from gvibench.numerics.expectations.compiled.oracle_few_features import fuse
+        from gvibench.numerics.expectations.compiled.oracle_few_features import build_oracle
 
-        return fuse(_evaluate(name))
+        return build_oracle(_evaluate(name))
 
-    return _load(f"{name}-fused", arguments, source)
+    arguments = [*_PROBLEM, *_GAUSSIAN, "int64", "float64 *"]
+    return _load(f"{name}-few-features", arguments, source)
 
 
 @cache
-def load_blocked(name: str) -> Callable[..., None]:
-    """Return a logistic model's sums over rows by kernel `name`, as `load_fused` does.
+def load_oracle_many_features(name: str) -> Callable[..., None]:
+    """Return the oracle of a logistic model with many features for the expectation `name`.
 
-    `kernels.blocked.block` says what the arguments are.
+    The module `oracle_many_features` describes its arguments.
     """
-    rows = ["int64", "int64", "float64 *", "float64 *", "float64"]
-    gaussian = ["float64 *", "float64 *", "int64", "int64"]
-    routines = ["int64", "int64", "int64"]
-    room_and_results = 9 * ["float64 *"]
-    arguments = ["float64 *", "int64", *rows, *gaussian, *routines, *room_and_results]
 
     def source() -> Callable[..., None]:
-        from gvibench.numerics.expectations.compiled.oracle_many_features import block
+        from gvibench.numerics.expectations.compiled.oracle_many_features import build_oracle
 
-        return block(_evaluate(name))
+        return build_oracle(_evaluate(name))
 
-    return _load(f"{name}-blocked", arguments, source)
+    arguments = [*_PROBLEM, *_GAUSSIAN, *(4 * ["int64"]), *(3 * ["float64 *"])]
+    return _load(f"{name}-many-features", arguments, source)
 
 
 @cache
-def load_weigh(dtype: np.dtype[Any]) -> Callable[..., None]:
-    """Return what weighs rows of type `dtype`, as a function of addresses and numbers.
-
-    `kernels.weigh.weigh` says what the arguments are.
-    """
+def load_scale_rows(dtype: np.dtype[Any]) -> Callable[..., None]:
+    """Return the kernel `scale_rows` for rows of type `dtype`."""
 
     def source() -> Callable[..., None]:
-        from gvibench.numerics.expectations.compiled.scale_rows import weigh
+        from gvibench.numerics.expectations.compiled.scale_rows import scale_rows
 
-        return weigh
+        return scale_rows
 
-    return _load(f"weigh-{dtype.name}", ["int64", "int64", *(3 * [f"{dtype.name} *"])], source)
+    arguments = ["int64", "int64", *(3 * [f"{dtype.name} *"])]
+    return _load(f"scale-rows-{dtype.name}", arguments, source)
 
 
 def _evaluate(name: str) -> Callable[..., None]:
@@ -102,33 +115,53 @@ def _evaluate(name: str) -> Callable[..., None]:
 def _load(
     label: str, arguments: list[str], source: Callable[[], Callable[..., None]]
 ) -> Callable[..., None]:
-    """Return the kernel that is kept as `label`, or else made of the function from `source`."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-    machine = llvm.Target.from_default_triple().create_target_machine(
-        cpu=cpu, features=features, opt=3, jit=True
-    )
-    sources = [source.read_bytes() for source in sorted(Path(__file__).parent.rglob("*.py"))]
-    made_by = [llvmlite.__version__, machine.triple, cpu, features]
-    key = hashlib.sha256(repr([sources, made_by]).encode()).hexdigest()[:16]
-    path = cache_dir() / "kernels" / f"{label}-{key}.o"
+    """Return the kernel `label` from the cache, or compile the function that `source` returns."""
+    path = cache_dir() / "kernels" / f"{label}-{_cache_key()}.o"
     code = _read(path)
     if code is None:
-        code = _compile(source(), arguments, machine)
-        _write(path, code)
+        from gvibench.numerics.expectations.compiled.compiler import compile_kernel
 
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-    engine.finalize_object()
+        code = compile_kernel(source(), arguments, _ENTRY)
+        _write(path, code)
+    try:
+        start, owner = map_object(code, _ENTRY)
+    except UnsupportedObjectError:
+        from gvibench.numerics.expectations.compiled.compiler import link_with_llvm
+
+        start, owner = link_with_llvm(code, _ENTRY)
     c_types: list[Any] = [_C_TYPES.get(argument, ctypes.c_void_p) for argument in arguments]
-    kernel: Any = ctypes.CFUNCTYPE(None, *c_types)(engine.get_function_address(_ENTRY))
-    kernel.engine = engine  # owns the code: must live as long as the function
+    kernel: Any = ctypes.CFUNCTYPE(None, *c_types)(start)
+    kernel.owner = owner  # The memory of the code must live as long as the function.
     return kernel  # type: ignore[no-any-return]
 
 
+@cache
+def _cache_key() -> str:
+    # The kernels take constants from modules of the parent folder.
+    folder = Path(__file__).parents[1]
+    sources = [path.read_bytes() for path in sorted(folder.rglob("*.py"))]
+    compilers = [version("numba"), version("llvmlite")]
+    target = [platform.system(), platform.machine(), _processor()]
+    return hashlib.sha256(repr([sources, compilers, target]).encode()).hexdigest()[:16]
+
+
+def _processor() -> str:
+    """Return a text that determines the instruction set and the model of the processor."""
+    try:
+        first = Path("/proc/cpuinfo").read_text().partition("\n\n")[0]
+    except OSError:
+        first = ""
+    known = _X86_FIELDS | _ARM_FIELDS
+    lines = [line for line in first.splitlines() if line.partition("\t")[0] in known]
+    if lines:
+        return "\n".join(lines)
+    from gvibench.numerics.expectations.compiled.compiler import describe_processor
+
+    return describe_processor()
+
+
 def _read(path: Path) -> bytes | None:
-    # LLVM ends the process when it meets broken object code, hence the digest.
+    # Corrupt object code would end the process, so the file starts with a digest.
     try:
         stored = path.read_bytes()
     except OSError:
@@ -138,40 +171,9 @@ def _read(path: Path) -> bytes | None:
 
 
 def _write(path: Path, code: bytes) -> None:
-    # A cache that cannot be written costs time, nothing else.
+    # Without a writable cache, the kernel is compiled in each process.
     try:
         with atomic_path(path) as part:
             part.write_bytes(hashlib.sha256(code).digest() + code)
     except (OSError, UserError):
         pass
-
-
-def _compile(
-    function: Callable[..., None], arguments: list[str], machine: llvm.TargetMachine
-) -> bytes:
-    """Return the object code of a kernel, with a function `_ENTRY` and no need of any library."""
-    import numba
-
-    types: Any = numba.types
-    signature = types.void(*(_numba_type(types, argument) for argument in arguments))
-    # Inlined into Numba's wrapper, the kernel shows that it never raises, and with that the
-    # wrapper's calls to Python disappear.
-    compiled = numba.cfunc(signature, error_model="numpy", forceinline=True)(function)
-    module = llvm.parse_assembly(compiled.inspect_llvm())
-    module.get_function(compiled.native_name).name = _ENTRY
-    missing = [
-        called.name
-        for called in module.functions
-        if called.is_declaration and not called.name.startswith("llvm.")
-    ]
-    if missing:
-        # Without Numba nothing defines these; LLVM would end the process on loading.
-        raise RuntimeError(f"kernel '{function.__qualname__}' calls {', '.join(missing)}")
-    code: bytes = machine.emit_object(module)
-    return code
-
-
-def _numba_type(types: Any, argument: str) -> Any:
-    name, _, pointer = argument.partition(" ")
-    found = getattr(types, name)
-    return types.CPointer(found) if pointer else found

@@ -1,17 +1,26 @@
-"""Everything a step needs of the rows, in one pass and one call, for few features.
+"""Compute the oracle of a logistic model with few features in one pass over the rows.
 
-With few features a step is short, and most of it would be Python on its way from one small
-operation to the next. Here a block of rows is taken through all of them while it is in the L1
-cache: predictors, expectations, and the sums of value, gradient and curvature.
+With few features a step is short, and the overhead of Python between small operations would take
+most of its time. The kernel takes a block of rows through all operations while the block is in the
+L1 cache: predictors, expectations, and the sums of value, gradient and curvature.
+
+The arguments of the kernel are:
+
+- the table of the expectation and the number of its rows;
+- n, d, the rows x (n x d) and the labels y;
+- beta of the prior;
+- the mean, and the lower triangular matrix that is the root C of the covariance or, if
+  `transposed`, its transpose;
+- whether the curvature is `whitened`, which means C'HC instead of the Hessian H;
+- the results: d x d numbers of the curvature, d of the gradient, and the value.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-import numba
-
+from gvibench.numerics.expectations.compiled.constants import FEW_FEATURES
 from gvibench.numerics.expectations.compiled.elementary import BLOCK, jit, stack_array
-from gvibench.numerics.expectations.compiled.oracle import FEW_FEATURES
+from gvibench.numerics.expectations.compiled.signed_expectation import with_labels
 from gvibench.numerics.expectations.compiled.simd import (
     LANES,
     add_product,
@@ -21,28 +30,22 @@ from gvibench.numerics.expectations.compiled.simd import (
     sum_of_lanes,
 )
 
-__all__ = ["fuse"]
+__all__ = ["build_oracle"]
 
 _WIDTH = -(-FEW_FEATURES // LANES) * LANES  # rows are padded with zeros
 
-# Arrays of their own, so that LLVM knows that they do not overlap.
+# Separate arrays tell LLVM that they do not overlap.
 _features = stack_array(_WIDTH)
 _square = stack_array(_WIDTH * _WIDTH)
 _rows = stack_array(BLOCK * _WIDTH)
 _points = stack_array(BLOCK)
 
 
-def fuse(evaluate: Callable[..., None]) -> Callable[..., None]:
-    """Return the oracle of a logistic model whose expectation is `evaluate`.
+def build_oracle(evaluate: Callable[..., None]) -> Callable[..., None]:
+    """Return the oracle of a logistic model whose expectation is `evaluate`."""
+    expect_loss = with_labels(evaluate)
 
-    Its arguments: table and rows of the expectation; n, d, x (n x d) and y; beta of the prior; the
-    mean; the lower triangular matrix that is the root C of the covariance or, if `transposed`, its
-    transpose; whether the curvature is to be `whitened`; and where the results go, d x d numbers of
-    the curvature, d of the gradient and the value.
-    """
-    expect = numba.njit(error_model="numpy", forceinline=True)(evaluate)
-
-    def fused_oracle(
+    def oracle_few_features(
         table: Any,
         table_rows: int,
         n: int,
@@ -61,54 +64,69 @@ def fuse(evaluate: Callable[..., None]) -> Callable[..., None]:
         mu, s2, f0, f1, f2 = _points(), _points(), _points(), _points(), _points()
         chunks = (d + LANES - 1) // LANES
         width = chunks * LANES
-        for i in range(_WIDTH * width):
-            root[i] = 0.0
-            gram[i] = 0.0
-        for i in range(d):
-            for j in range(i + 1):
-                root[j * width + i if transposed else i * width + j] = triangle[i * d + j]
-        for k in range(width):
-            centre[k] = mean[k] if k < d else 0.0
-            gradient[k] = beta * centre[k]
+        _pad_gaussian(mean, triangle, transposed, d, width, centre, root)
+        _start_sums(beta, centre, root, whitened, d, chunks, f2, gradient, gram)
         for j in range(BLOCK * width):
             rows[j] = 0.0
             white[j] = 0.0
         value = 0.0
-        # The prior is as good as d more rows, those of the identity, each of curvature beta.
-        if whitened:
-            for i in range(d):
-                f2[i] = beta
-            _add_gram(gram, root, f2, d, d, chunks)
-        else:
-            for i in range(d):
-                gram[i * width + i] = beta
         for start in range(0, n, BLOCK):
             size = min(BLOCK, n - start)
             for j in range(size):
                 for k in range(d):
                     rows[j * width + k] = x[(start + j) * d + k]
             _predict(rows, centre, root, transposed, size, d, chunks, white, mu, s2)
-            for j in range(size):
-                mu[j] *= -y[start + j]
-            expect(table, table_rows, size, mu, s2, f0, f1, f2)
-            of_block = 0.0
-            for j in range(size):
-                of_block += f0[j]
-                f1[j] *= -y[start + j]
-            value += of_block
+            value += expect_loss(table, table_rows, y, start, size, mu, s2, (f0, f1, f2))
             _add_gradient(gradient, rows, f1, size, chunks)
             if whitened:
                 _add_gram(gram, white, f2, size, d, chunks)
             else:
                 _add_gram(gram, rows, f2, size, d, chunks)
-        for i in range(d):
-            for j in range(i + 1):
-                results[i * d + j] = gram[i * width + j]
-                results[j * d + i] = gram[i * width + j]
-            results[d * d + i] = gradient[i]
-        results[d * d + d] = value
+        _write_results(gram, gradient, value, d, width, results)
 
-    return fused_oracle
+    return oracle_few_features
+
+
+@jit
+def _pad_gaussian(
+    mean: Any, triangle: Any, transposed: int, d: int, width: int, centre: Any, root: Any
+) -> None:
+    """Copy the mean and the root of the covariance into arrays padded with zeros."""
+    for k in range(width):
+        centre[k] = mean[k] if k < d else 0.0
+    for i in range(_WIDTH * width):
+        root[i] = 0.0
+    for i in range(d):
+        for j in range(i + 1):
+            root[j * width + i if transposed else i * width + j] = triangle[i * d + j]
+
+
+@jit
+def _start_sums(
+    beta: float,
+    centre: Any,
+    root: Any,
+    whitened: int,
+    d: int,
+    chunks: int,
+    weights: Any,
+    gradient: Any,
+    gram: Any,
+) -> None:
+    """Set the gradient and the curvature to those of the prior."""
+    width = chunks * LANES
+    for k in range(width):
+        gradient[k] = beta * centre[k]
+    for i in range(_WIDTH * width):
+        gram[i] = 0.0
+    # The prior equals d more rows, the rows of the identity, each with curvature beta.
+    if whitened:
+        for i in range(d):
+            weights[i] = beta
+        _add_gram(gram, root, weights, d, d, chunks)
+    else:
+        for i in range(d):
+            gram[i * width + i] = beta
 
 
 @jit
@@ -124,7 +142,7 @@ def _predict(
     mu: Any,
     s2: Any,
 ) -> None:
-    """Write rows times root, and mean and variance of the rows' predictors."""
+    """Write the rows times the root, and the mean and variance of each row's predictor."""
     t0, t1, t2, t3, dots, squares = lanes(), lanes(), lanes(), lanes(), lanes(), lanes()
     width = chunks * LANES
     for j in range(0, size, 4):
@@ -161,6 +179,7 @@ def _predict(
 
 @jit
 def _add_gradient(gradient: Any, rows: Any, weights: Any, size: int, chunks: int) -> None:
+    """Add the weighted rows to the gradient."""
     width = chunks * LANES
     for j in range(size):
         for column in range(0, width, LANES):
@@ -169,11 +188,14 @@ def _add_gradient(gradient: Any, rows: Any, weights: Any, size: int, chunks: int
 
 @jit
 def _add_gram(gram: Any, rows: Any, weights: Any, size: int, d: int, chunks: int) -> None:
-    """Add weighted outer products of rows in the lower triangle, and some beyond it."""
+    """Add weighted outer products of the rows to the lower triangle.
+
+    Whole vectors are added, so some elements above the diagonal are written as well.
+    """
     total = lanes()
     width = chunks * LANES
-    # Four rows at a time, so that a sum is fetched and put back once for the four. What follows
-    # the last row is finite, or the sum is lost already, and its weight is zero.
+    # Four rows at a time share one load and one store of each sum. Rows after the last one have
+    # weight zero. If they are not finite, then an earlier row was not, and nor is the sum.
     for j in range(size, -(-size // 4) * 4):
         weights[j] = 0.0
     for j in range(0, size, 4):
@@ -190,3 +212,16 @@ def _add_gram(gram: Any, rows: Any, weights: Any, size: int, d: int, chunks: int
                 add_scaled(total, 0, w2, rows, row + 2 * width + column)
                 add_scaled(total, 0, w3, rows, row + 3 * width + column)
                 copy(gram, i * width + column, total, 0)
+
+
+@jit
+def _write_results(
+    gram: Any, gradient: Any, value: float, d: int, width: int, results: Any
+) -> None:
+    """Write the symmetric curvature, the gradient and the value without padding."""
+    for i in range(d):
+        for j in range(i + 1):
+            results[i * d + j] = gram[i * width + j]
+            results[j * d + i] = gram[i * width + j]
+        results[d * d + i] = gradient[i]
+    results[d * d + d] = value

@@ -1,21 +1,21 @@
-"""Gaussian expectations of a piecewise parabola, in closed form.
+"""Compute Gaussian expectations of a piecewise parabola in closed form.
 
-Let i be the piece that holds mu. Then the bound is p_i plus, beyond every knot k on the way
-outwards, the difference of the next two pieces, gamma + beta (x - k) + alpha (x - k)^2. The
-Gaussian moments of these differences over the tail beyond the knot are, with w = |k - mu|,
-z = w / s, density n = N(z; 0, 1) and tail mass q = 1 - Phi(z),
+Let i be the piece that contains mu. Then the bound is p_i plus, beyond each knot k away from mu,
+the difference of the two pieces at the knot, gamma + beta (x - k) + alpha (x - k)^2. The Gaussian
+moments of these differences over the tail beyond the knot are, with w = |k - mu|, z = w / s,
+density n = N(z; 0, 1) and tail mass q = 1 - Phi(z),
 
     T0 = q,    T1 = s d,    T2 = s^2 (q - z d),    d = n - z q,
 
-and shrink as quickly as the tail, so nothing large cancels. With sigma = 1 for knots on the right
-of mu and -1 on the left,
+and shrink as fast as the tail, so no large numbers cancel. With sigma = 1 for knots on the right of
+mu and -1 on the left,
 
     F0 = p_i(mu) + a_i s^2 + sum_k  sigma gamma T0 + beta T1 + sigma alpha T2
     F1 = p_i'(mu)          + sum_k  gamma n / s + sigma beta T0 + 2 alpha T1
     F2 = p_i''(mu)         + sum_k  sigma gamma z n / s^2 + beta n / s + 2 sigma alpha T0
 
 F1 and F2 are the derivatives of F0 by mu. The terms with n are the jumps of the bound and of its
-slope at the knots; they can make F2 negative.
+slope at the knots. They can make F2 negative.
 """
 
 import math
@@ -36,7 +36,7 @@ from gvibench.numerics.expectations.compiled.elementary import (
 __all__ = ["evaluate"]
 
 WIDE = 2e3
-"""Standard deviation beyond which the sum over the knots would lose more than its limit does."""
+"""Standard deviation beyond which the asymptotic expansion is more accurate than the sum."""
 
 _INV_SQRT_2PI = 1 / math.sqrt(2 * math.pi)
 
@@ -44,16 +44,16 @@ _INV_SQRT_2PI = 1 / math.sqrt(2 * math.pi)
 _A, _B, _C, _KNOT, _ALPHA, _BETA, _GAMMA = range(7)
 _COLUMNS = 7
 
-# Where the quantities of a block of points begin in the array `work`.
+# Offsets of the quantities of a block of points in the array `work`.
 _MU, _S, _INV_S, _PIECE, _F0, _F1, _F2 = (row * BLOCK for row in range(7))
 _work = stack_array(7 * BLOCK)
 
 
 def evaluate(table: Any, pieces: int, n: int, mu: Any, s2: Any, f0: Any, f1: Any, f2: Any) -> None:
-    """Write F0, F1 and F2 of `n` points."""
+    """Write F0, F1 and F2 at `n` points."""
     work = _work()
     spread = _spread(table, pieces)
-    # The last block is computed whole, so that equal code meets every point.
+    # The last block is padded to full size, so that the same code computes all points.
     for j in range(2 * BLOCK):
         work[j] = 1.0
     for start in range(0, n, BLOCK):
@@ -98,7 +98,7 @@ def evaluate(table: Any, pieces: int, n: int, mu: Any, s2: Any, f0: Any, f1: Any
 
 @jit
 def _spread(table: Any, pieces: int) -> float:
-    """Return the integral of x^2 p''(x), where p'' has a peak at every kink and jump of p."""
+    """Return the integral of x^2 p''(x), where p'' includes the kinks and jumps of p."""
     total = 0.0
     for i in range(pieces - 1):
         row = i * _COLUMNS
@@ -109,10 +109,10 @@ def _spread(table: Any, pieces: int) -> float:
 
 @jit
 def _wide(m: float, s: float, spread: float) -> tuple[float, float, float]:
-    """Return the expectations for a large s, short of the constant of the first piece.
+    """Return the expectations for a large s, without the constant of the first piece.
 
-    From so far, p is max(x, 0) plus a constant, and p'' a peak at zero. The next term of the
-    expansion in 1/s is the spread of p'' around zero; the one after that is below 1e-13 s.
+    On the scale of s, p is max(x, 0) plus a constant, and p'' is a point mass at zero. The next
+    term of the expansion in 1/s is the spread of p'' around zero. Later terms are below 1e-13 s.
     """
     z = min(abs(m) / s, TAIL_END)
     n = exp_nonpositive(-0.5 * z * z) * _INV_SQRT_2PI if z < TAIL_END else 0.0
@@ -128,7 +128,7 @@ def _wide(m: float, s: float, spread: float) -> tuple[float, float, float]:
 
 @jit
 def _add_knot(work: Any, knot: float, alpha: float, beta: float, gamma: float) -> None:
-    """Add the terms of one knot to the sums of the points of a block."""
+    """Add the terms of one knot to the sums of a block of points."""
     for j in range(BLOCK):
         s = work[_S + j]
         inv_s = work[_INV_S + j]

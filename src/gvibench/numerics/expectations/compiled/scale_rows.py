@@ -1,15 +1,15 @@
-"""Rows times the square roots of their weights, which make a weighted Gram matrix a plain one."""
+"""Scale rows by the square roots of their weights, for weighted Gram matrices."""
 
 from typing import Any
 
 from gvibench.numerics.expectations.compiled.elementary import sqrt
 from gvibench.numerics.expectations.compiled.simd import LANES, scale
 
-__all__ = ["weigh"]
+__all__ = ["scale_rows"]
 
 
-def weigh(n: int, d: int, rows: Any, weights: Any, out: Any) -> None:
-    """Write sqrt(|weights_i|) rows_i, for n rows of d numbers, into `out`, which may be `rows`."""
+def scale_rows(n: int, d: int, rows: Any, weights: Any, out: Any) -> None:
+    """Write sqrt(|weights_i|) rows_i into `out`, for n rows of d numbers. It may be `rows`."""
     whole = d - d % LANES
     for i in range(n):
         root = sqrt(abs(weights[i]))

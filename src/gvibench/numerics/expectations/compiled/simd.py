@@ -1,8 +1,8 @@
 """Vector instructions for the compiled kernels.
 
-Numba leaves short loops of known length to be unrolled, not vectorised; so they are spelt out here.
-Every operation works on `LANES` neighbouring numbers and rounds once, as `fma` does for one number.
-Arrays are of float64 where nothing else is said.
+LLVM unrolls short loops of known length instead of vectorising them, so this module emits vector
+instructions explicitly. Each operation works on `LANES` adjacent numbers and rounds once, like
+`fma` for one number. Arrays are of type float64 unless stated otherwise.
 """
 
 from typing import Any
@@ -12,15 +12,24 @@ from numba.core import cgutils, types
 
 from gvibench.numerics.expectations.compiled.elementary import instruction, jit, stack_array
 
-__all__ = ["LANES", "add_product", "add_scaled", "lanes", "multiply_add", "scale", "sum_of_lanes"]
+__all__ = [
+    "LANES",
+    "add_product",
+    "add_scaled",
+    "copy",
+    "lanes",
+    "multiply_add",
+    "scale",
+    "sum_of_lanes",
+]
 
 LANES = 4
-"""Numbers that an instruction takes at a time."""
+"""Number of elements that one instruction processes."""
 
 _VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 
 lanes = stack_array(LANES)
-"""Makes an array of `LANES` numbers that lives in a register."""
+"""Function for kernels that returns an array of `LANES` numbers, which LLVM keeps in a register."""
 
 
 def _pointer(builder: Any, array: Any, start: Any) -> Any:
@@ -31,11 +40,11 @@ def _load(builder: Any, array: Any, start: Any) -> Any:
     return builder.load(_pointer(builder, array, start), align=8)
 
 
-def _spread(builder: Any, number: Any) -> Any:
+def _broadcast(builder: Any, number: Any) -> Any:
     vector = ir.VectorType(number.type, LANES)
     first = builder.insert_element(ir.Constant(vector, ir.Undefined), number, ir.IntType(32)(0))
-    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), LANES), None)
-    return builder.shuffle_vector(first, first, everywhere)
+    first_lane = ir.Constant(ir.VectorType(ir.IntType(32), LANES), None)
+    return builder.shuffle_vector(first, first, first_lane)
 
 
 def _store_fma(builder: Any, target: Any, at: Any, x: Any, y: Any, z: Any) -> None:
@@ -68,7 +77,7 @@ def scale(context: Any, target: Any, at: Any, factor: Any, source: Any, start: A
             for array, first in ((source, start), (target, at))
         )
         align = context.get_abi_sizeof(factor.type)
-        product = builder.fmul(_spread(builder, factor), builder.load(source, align=align))
+        product = builder.fmul(_broadcast(builder, factor), builder.load(source, align=align))
         builder.store(product, target, align=align)
         return context.get_dummy_value()
 
@@ -81,7 +90,11 @@ def add_scaled(context: Any, target: Any, at: Any, scale: Any, source: Any, star
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         target, at, scale, source, start = arguments
-        vectors = _spread(builder, scale), _load(builder, source, start), _load(builder, target, at)
+        vectors = (
+            _broadcast(builder, scale),
+            _load(builder, source, start),
+            _load(builder, target, at),
+        )
         _store_fma(builder, target, at, *vectors)
         return context.get_dummy_value()
 
@@ -108,7 +121,11 @@ def multiply_add(context: Any, target: Any, at: Any, scale: Any, source: Any, st
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         target, at, scale, source, start = arguments
-        vectors = _load(builder, target, at), _spread(builder, scale), _load(builder, source, start)
+        vectors = (
+            _load(builder, target, at),
+            _broadcast(builder, scale),
+            _load(builder, source, start),
+        )
         _store_fma(builder, target, at, *vectors)
         return context.get_dummy_value()
 
@@ -117,6 +134,6 @@ def multiply_add(context: Any, target: Any, at: Any, scale: Any, source: Any, st
 
 @jit
 def sum_of_lanes(array: Any) -> float:
-    """Return the sum of `LANES` numbers, in a fixed order."""
+    """Return the sum of `LANES` numbers in a fixed order."""
     total: float = (array[0] + array[2]) + (array[1] + array[3])
     return total

@@ -1,4 +1,4 @@
-"""The expectations on a CUDA device: one source, compiled when it is first used."""
+"""Source of the CUDA kernels of the expectations, which is compiled on first use."""
 
 from pathlib import Path
 
@@ -12,24 +12,25 @@ __all__ = [
 ]
 
 SOURCE_FILE = Path(__file__).with_name("expectations.cu")
-# The hash of a run's code covers Python alone; through this line it covers the source as well.
-# A test keeps it right.
-SOURCE_DIGEST = "f243965f14e93dbfb0f57134e9b74eff"
+# The code hash of a run covers only Python modules. This digest makes it depend on the CUDA source
+# as well. A test compares the digest with the file.
+SOURCE_DIGEST = "baee35a0006c78a91779f10f6fdf7454"
 
-# Fused multiply-adds stand in the source where they are wanted; more of them would round
-# differently from the kernels of the CPU.
+# The source contains explicit fused multiply-adds. If the compiler introduced more, results would
+# be rounded differently from those of the CPU.
 COMPILE_OPTIONS = ("-std=c++17", "--fmad=false")
 
 THREADS = 128
-"""Threads of a block: few enough that their registers leave room for several blocks."""
-MOST_BLOCKS = 65_535
+"""Threads per block: few enough that several blocks fit into the registers."""
+MAX_BLOCKS = 65_535
+"""Maximum number of blocks per launch."""
 
 
 def kernel_name(expectation: str, dtype: str) -> str:
-    """Return the name in the source of the kernel for an expectation and a type of points."""
+    """Return the name of the kernel for an expectation and a type of points."""
     return f"{expectation.replace('-', '_')}_{dtype}"
 
 
 def blocks_for(points: int) -> int:
-    """Return how many blocks to launch; kernels stride over what these do not cover."""
-    return min(-(-points // THREADS), MOST_BLOCKS)
+    """Return the number of blocks to launch. Kernels loop over points beyond these blocks."""
+    return min(-(-points // THREADS), MAX_BLOCKS)

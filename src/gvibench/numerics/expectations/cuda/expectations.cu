@@ -1,13 +1,13 @@
-// F0, F1 and F2 of many points in one pass: what gvibench.numerics.expectations.compiled does, for a GPU.
+// Kernels that compute F0, F1 and F2 at many points on a GPU.
 //
-// Every kernel takes a float64 table, the number of its rows, the number of points, and the five
-// vectors mu, s2, f0, f1, f2. One thread computes a point at a time, in double whatever the type of
-// the vectors, and rounds when it stores. The arithmetic is that of the kernels for the CPU, line
-// by line; where the mathematics comes from is said there. A point that is not finite, or whose
-// variance is negative, yields NaN.
+// Each kernel takes a float64 table, the number of its rows, the number of points, and the five
+// vectors mu, s2, f0, f1 and f2. A thread computes one point at a time in double precision,
+// whatever the type of the vectors, and rounds the result when it stores it. The arithmetic follows
+// the CPU kernels in expectations/compiled line by line. Their modules explain the mathematics. The
+// result is NaN at points that are not finite or whose variance is negative.
 //
-// The source needs no header, so that NVRTC, nvcc and (through a shim, for tests) a C++ compiler
-// for the CPU all take it.
+// The source includes no header, so that NVRTC, nvcc and (with a shim, for tests) a C++ compiler
+// for the CPU can compile it.
 
 struct Moments {
     double f0, f1, f2;
@@ -18,7 +18,7 @@ __device__ inline Moments undefined() {
     return {nan, nan, nan};
 }
 
-// Elementary functions (kernels/elementary.py)
+// Elementary functions (compiled/elementary.py)
 
 constexpr double EXP_END = -700.0;
 constexpr double TAIL_END = 9.0;
@@ -42,7 +42,7 @@ __device__ inline double exp_nonpositive(double x) {
     y = fma(rest, y, 0.5);
     y = fma(rest, y, 1.0);
     y = fma(rest, y, 1.0);
-    // Unsigned, because shifting a negative number to the left is not defined.
+    // Unsigned, because a left shift of a negative number is undefined.
     const unsigned long long exponent = (unsigned long long)__double_as_longlong(shifted) << 52;
     const unsigned long long bits = (unsigned long long)__double_as_longlong(y) + exponent;
     return __longlong_as_double((long long)bits);
@@ -96,7 +96,7 @@ __device__ inline Moments softplus_at(double x) {
     return {fmax(x, 0.0) + log1p_of_unit(e), x < 0.0 ? e * share : share, e * share * share};
 }
 
-// Look-up in the table of expectations/exact_table.py (kernels/exact.py)
+// Look-up in the table of expectations/exact_table.py (compiled/exact.py)
 
 struct Exact {
     static constexpr double C = 1.8;
@@ -126,7 +126,7 @@ struct Exact {
             y = 2.0 * (y - patch_q) - 1.0;
             const double* patch = table + (patch_t * PATCHES_Q + patch_q) * PATCH;
             // Horner's rule in t from the highest power down; the coefficient of each power of t
-            // is a polynomial in q. One coefficient at a time keeps the registers few.
+            // is a polynomial in q. Computing one coefficient at a time needs few registers.
             for (int k = DEGREE_T; k >= 0; --k) {
                 double in_t = patch[DEGREE_Q * TERMS_T + k];
 #pragma unroll
@@ -146,7 +146,7 @@ struct Exact {
     }
 };
 
-// Truncated moments of a piecewise parabola (kernels/piecewise.py)
+// Truncated moments of a piecewise parabola (compiled/piecewise.py)
 
 struct Piecewise {
     static constexpr double WIDE = 2e3;
@@ -204,7 +204,7 @@ struct Piecewise {
     }
 };
 
-// Quadrature (kernels/gauss_hermite.py)
+// Quadrature (compiled/gauss_hermite.py)
 
 struct GaussHermite {
     static __device__ Moments at(const double* table, int nodes, double mu, double variance) {
@@ -229,14 +229,14 @@ __device__ inline void over_points(const double* table, long long rows, long lon
                                    const Real* mu, const Real* s2, Real* f0, Real* f1, Real* f2) {
     const long long stride = (long long)gridDim.x * blockDim.x;
     for (long long j = (long long)blockIdx.x * blockDim.x + threadIdx.x; j < n; j += stride) {
-        const Moments found = Rule::at(table, (int)rows, (double)mu[j], (double)s2[j]);
-        f0[j] = (Real)found.f0;
-        f1[j] = (Real)found.f1;
-        f2[j] = (Real)found.f2;
+        const Moments result = Rule::at(table, (int)rows, (double)mu[j], (double)s2[j]);
+        f0[j] = (Real)result.f0;
+        f1[j] = (Real)result.f1;
+        f2[j] = (Real)result.f2;
     }
 }
 
-// The results may stand beside each other in one array, but nothing overlaps.
+// The arrays do not overlap, although the results may be parts of one array.
 #define KERNEL(name, Rule, Real)                                                                \
     extern "C" __global__ void name(const double* __restrict__ table, long long rows,           \
                                     long long n, const Real* __restrict__ mu,                   \

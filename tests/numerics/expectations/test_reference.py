@@ -1,4 +1,4 @@
-"""The reference against adaptive quadrature, so that everything else can be held against it."""
+"""Compare the reference, which other tests rely on, with adaptive quadrature."""
 
 from itertools import pairwise
 
@@ -12,7 +12,7 @@ from gvibench.numerics.expectations.reference import NARROW, reference, softplus
 
 
 def adaptive(mu, s2):
-    """Return F0, F1, F2 by integrating over t = (x - mu) / s, with breaks where phi bends."""
+    """Return F0, F1 and F2, integrated over t = (x - mu) / s with breaks where phi bends."""
     s = np.sqrt(s2)
     bends = [(x - mu) / s for x in (-40, -20, -10, -4, -1, 0, 1, 4, 10, 20, 40)]
     breaks = sorted({-12.0, -6.0, -2.0, 0.0, 2.0, 6.0, 12.0, *(t for t in bends if abs(t) < 12)})

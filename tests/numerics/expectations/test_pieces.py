@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gvibench.numerics.expectations import pieces as module
 from gvibench.numerics.expectations.pieces import fit, load_or_fit
 from gvibench.numerics.expectations.reference import softplus
 
@@ -15,15 +14,9 @@ TABLE = {
 }
 
 
-@pytest.fixture
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("GVIBENCH_CACHE", str(tmp_path))
-    return tmp_path
-
-
-def same(one, other):
-    return one.max_error == other.max_error and all(
-        np.array_equal(getattr(one, name), getattr(other, name))
+def same(first, second):
+    return first.max_error == second.max_error and all(
+        np.array_equal(getattr(first, name), getattr(second, name))
         for name in ("knots", "a", "b", "c")
     )
 
@@ -53,7 +46,7 @@ def test_every_piece_is_a_bound_with_the_same_error(count, degree):
 
 @given(count=st.integers(3, 60), degree=st.sampled_from(["linear", "quadratic"]))
 @settings(deadline=None, derandomize=True, max_examples=20)
-def test_more_pieces_are_better(count, degree):
+def test_more_pieces_have_a_smaller_error(count, degree):
     assert fit(count + 1, degree).max_error < fit(count, degree).max_error
 
 
@@ -71,17 +64,20 @@ def test_the_bound_can_be_called():
     assert gap.max() <= bound.max_error + 1e-15
 
 
-def test_fewer_than_three_pieces_are_refused():
+def test_fewer_than_three_pieces_are_rejected():
     with pytest.raises(ValueError, match="at least 3"):
         fit(2, "linear")
 
 
-def test_cached_equals_fresh(cache, monkeypatch):
+def test_cached_pieces_equal_fresh_pieces(empty_cache):
     fresh = load_or_fit(20, "quadratic")
-    (file,) = (cache / "pieces").iterdir()
+    (file,) = (empty_cache / "pieces").iterdir()
     assert "quadratic-20" in file.name
-    monkeypatch.setattr(module, "fit", None)  # the cache must do without
     assert same(load_or_fit(20, "quadratic"), fresh)
+    # A valid file is used as it is, which shows that the pieces are not fitted a second time.
+    changed = json.loads(file.read_text()) | {"max_error": 0.5}
+    file.write_text(json.dumps(changed))
+    assert load_or_fit(20, "quadratic").max_error == 0.5
 
 
 @pytest.mark.parametrize(
@@ -98,23 +94,22 @@ def test_cached_equals_fresh(cache, monkeypatch):
         lambda text: json.dumps({**json.loads(text), "max_error": float("nan")}),
     ],
 )
-def test_a_damaged_cache_is_refitted(cache, damage):
+def test_a_damaged_cache_is_replaced(empty_cache, damage):
     fresh = load_or_fit(6, "linear")
-    (file,) = (cache / "pieces").iterdir()
+    (file,) = (empty_cache / "pieces").iterdir()
     whole = file.read_text()
     file.write_text(damage(whole))
     assert same(load_or_fit(6, "linear"), fresh)
     assert file.read_text() == whole
 
 
-def test_bytes_that_are_no_text_are_refitted(cache):
+def test_a_cache_that_is_not_text_is_ignored(empty_cache):
     fresh = load_or_fit(6, "linear")
-    (file,) = (cache / "pieces").iterdir()
+    (file,) = (empty_cache / "pieces").iterdir()
     file.write_bytes(b"\xff\xfe\xfa")
     assert same(load_or_fit(6, "linear"), fresh)
 
 
-def test_an_unwritable_cache_is_no_obstacle(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("in the way")
-    monkeypatch.setenv("GVIBENCH_CACHE", str(tmp_path / "file"))
+@pytest.mark.usefixtures("unwritable_cache")
+def test_an_unwritable_cache_is_ignored():
     assert same(load_or_fit(6, "linear"), fit(6, "linear"))

@@ -1,11 +1,11 @@
-"""No step of a solver moves data between host and device, or waits for a value."""
+"""Test that no step of a solver moves data between host and device or waits for a value."""
 
 import array_api_strict as strict
 import numpy as np
 import pytest
 
 from gvibench import models, solvers
-from gvibench.check.strict_backend import DEVICE, LookedError, StrictBackend, watched_arrays
+from gvibench.check.strict_backend import DEVICE, StrictBackend, TransferError, watched_arrays
 from gvibench.engine.recorder import Recorder
 from gvibench.numerics.numpy_backend import NumpyBackend
 from gvibench.spec.endings import Descent
@@ -16,7 +16,7 @@ MODELS = ["logistic", "non-convex", "linear"]
 
 
 @pytest.fixture(autouse=True)
-def no_looking():
+def _no_reads():
     with watched_arrays():
         yield
 
@@ -29,7 +29,7 @@ def run(backend, solver, model_name, count=3):
     configured = solvers.configure(solver, {})
     mean = backend.asarray(np.full(4, 0.1))
     recorder = Recorder(given, model)
-    recorder.descent = Descent.start(1e9, 0.0)  # `start` would measure, which looks at values
+    recorder.descent = Descent.start(1e9, 0.0)  # `start` would read values
     backend.sealed = True
     state = configured.init(model, mean, 0.5)
     objectives = []
@@ -45,13 +45,13 @@ def run(backend, solver, model_name, count=3):
 @pytest.mark.parametrize("model_name", MODELS)
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_steps_stay_on_the_device(solver, model_name):
-    found = run(StrictBackend(), solver, model_name)
+    results = run(StrictBackend(), solver, model_name)
     expected = run(NumpyBackend(), solver, model_name)
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+    for result, truth in zip(results, expected, strict=True):
+        np.testing.assert_allclose(result, truth, rtol=1e-9, atol=1e-9)
 
 
-LOOKS = {
+READS = {
     "float": float,
     "int": lambda x: int(x),
     "bool": bool,
@@ -67,7 +67,7 @@ LOOKS = {
 }
 
 
-@pytest.mark.parametrize("look", LOOKS)
-def test_the_device_notices(look):
-    with pytest.raises((LookedError, TypeError, ValueError, RuntimeError, BufferError)):
-        LOOKS[look](strict.asarray(1.0, device=DEVICE))
+@pytest.mark.parametrize("read", READS)
+def test_reads_and_transfers_are_errors(read):
+    with pytest.raises((TransferError, TypeError, ValueError, RuntimeError, BufferError)):
+        READS[read](strict.asarray(1.0, device=DEVICE))

@@ -1,4 +1,4 @@
-// Lets a C++ compiler for the CPU build a CUDA source, and runs its kernels one thread at a time.
+// Allow a C++ compiler for the CPU to build CUDA source, and run its kernels one thread at a time.
 #include <cmath>
 #include <cstring>
 

@@ -20,7 +20,7 @@ BOUNDS = [
 
 
 def term_by_term(bound, mu, s2):
-    """Truncated moments piece by piece, as they stand in the paper of Marlin et al. (2011)."""
+    """Return the sum of truncated moments over the pieces, as in Marlin et al. (2011)."""
     p = bound.pieces
     s = np.sqrt(s2)
     low, high = np.append(-np.inf, p.knots), np.append(p.knots, np.inf)
@@ -28,7 +28,9 @@ def term_by_term(bound, mu, s2):
         zl, zh = ((x - mu[:, None]) / s[:, None] for x in (low, high))
         mass = np.where(zl > 0, ndtr(-zl) - ndtr(-zh), ndtr(zh) - ndtr(zl))
         dl, dh = (np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi) / s[:, None] for z in (zl, zh))
-    low, high = (np.where(np.isfinite(x), x, 0.0) for x in (low, high))  # times a density of 0
+    low, high = (
+        np.where(np.isfinite(x), x, 0.0) for x in (low, high)
+    )  # multiplied by a density of 0
     m, v = mu[:, None], s2[:, None]
     first = v * (dl - dh) + m * mass
     second = v * ((low + m) * dl - (high + m) * dh) + (v + m**2) * mass
@@ -41,7 +43,7 @@ def term_by_term(bound, mu, s2):
 
 
 def roughness(bound, s2):
-    """Return how large F1 and F2 get because of the jumps of the bound and of its slope."""
+    """Return the sizes that F1 and F2 reach because of the jumps of the bound and its slope."""
     s = np.sqrt(s2)
     return 1 + bound.pieces.max_error / s, 1 + 1 / s + bound.pieces.max_error / s2
 
@@ -76,7 +78,7 @@ def test_piecewise_f0_against_adaptive_quadrature(bound, mu, s2):
 
 @given(bound=st.sampled_from(BOUNDS), mu=means(), s2=variances(1e-6, 1e6))
 @settings(deadline=None, derandomize=True, max_examples=300)
-def test_piecewise_is_a_bound_and_no_looser_than_promised(bound, mu, s2):
+def test_piecewise_is_a_bound_and_within_its_maximum_error(bound, mu, s2):
     excess = bound(mu, s2)[0] - reference(mu, s2)[0]
     assert -2e-9 <= excess <= bound.pieces.max_error + 1e-11 * max(1, abs(mu), np.sqrt(s2))
 
@@ -88,7 +90,7 @@ def test_derivatives_are_those_of_f0(bound):
     h = 1e-3 * s
     _, f1, f2 = bound(mu, s2)
     at = {k: bound(mu + k * h, s2)[:2] for k in (-2, -1, 1, 2)}
-    # Differences of fourth order; their error is that of the fifth derivative times h^4.
+    # Differences of fourth order, whose error is the fifth derivative times h^4.
     slope = (8 * (at[1][0] - at[-1][0]) - (at[2][0] - at[-2][0])) / (12 * h)
     curvature = (8 * (at[1][1] - at[-1][1]) - (at[2][1] - at[-2][1])) / (12 * h)
     np.testing.assert_array_less(np.abs(slope - f1), 2e-11 * (1 + (1 + np.abs(mu)) / s))
@@ -112,7 +114,7 @@ def test_f2_can_be_negative(pieces, smallest):
     assert f2.min() == pytest.approx(smallest, rel=0.03)
 
 
-def test_more_pieces_come_closer():
+def test_more_pieces_are_more_accurate():
     mu, s2 = grid(limit=10.0, smallest=0.1, largest=10.0, size=2000)
     errors = [
         max(np.abs(f - g).max() for f, g in zip(bound(mu, s2), reference(mu, s2), strict=True))
@@ -122,19 +124,19 @@ def test_more_pieces_come_closer():
     assert errors[2] < errors[1] / 5
 
 
-def test_no_variance_is_phi():
+def test_zero_variance_gives_phi():
     mu = np.linspace(-40, 40, 801)
     for got, expected in zip(BOUND(mu, 0.0), softplus(mu), strict=True):
         np.testing.assert_allclose(got, expected, rtol=3e-15, atol=0)
 
 
-def test_little_variance_is_the_bound():
+def test_a_tiny_variance_gives_the_bound():
     mu = np.linspace(-12, 12, 999)
     np.testing.assert_allclose(BOUND(mu, 1e-20)[0], BOUND.pieces(mu), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
-def test_great_variance_meets_its_limit_without_a_step(bound):
+def test_results_are_continuous_where_the_expansion_for_large_variances_starts(bound):
     s2 = 4e6 * np.array([1, 1 + 1e-14])
     for mu in (-2e4, -6e3, -2e2, 0.0, 20.0, 6e3, 2e4):
         f0, f1, f2 = bound(mu, s2)

@@ -1,39 +1,40 @@
-"""The CUDA backend against the NumPy one, on a stand-in for CuPy: shapes, orders and decisions.
+"""Compare the CUDA backend, on a simulated device, with the NumPy backend.
 
-What only a device can show (speed, streams, cuSOLVER's own behaviour) is listed in docs/gpu.md.
+docs/gpu.md lists what only a real device can show: speed, streams and the behaviour of cuSOLVER.
 """
 
 import contextlib
 import importlib.util
 
-import cuda_on_cpu
 import numpy as np
 import pytest
 
 from gvibench import models, solvers
 from gvibench import numerics as backends
+from gvibench.check.strict_backend import TransferError
 from gvibench.engine.execute import execute
 from gvibench.errors import UserError
 from gvibench.numerics import cuda_backend, expectations
 from gvibench.numerics.cuda_backend import CudaBackend, planned_bytes
-from gvibench.numerics.device_lock import claim
 from gvibench.numerics.numpy_backend import NumpyBackend
 from gvibench.numerics.streamed_rows import StreamedRows
 from gvibench.store.prepared import Prepared
+from numerics import cuda_on_cpu
 from problems import rows, spec
 
 
 @pytest.fixture
-def nothing_known():
+def _unknown_devices():
     cuda_backend.why_unavailable.cache_clear()
     yield
     cuda_backend.why_unavailable.cache_clear()
 
 
-# Which device
+# Selection
 
 
-def test_without_cupy(monkeypatch, nothing_known):
+@pytest.mark.usefixtures("_unknown_devices")
+def test_without_cupy(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert backends.select("auto").name == "cpu"
     with pytest.raises(UserError, match=r"CuPy is not installed: pip install 'gvibench\[gpu\]'"):
@@ -51,35 +52,6 @@ def test_with_device(stand_in):
     assert backends.select("auto").name == "cuda: stand-in"
     assert backends.select("cuda", "float32").dtype == np.float32
     assert backends.select("cpu").name == "cpu"
-
-
-def test_jobs_get_distinct_devices(tmp_path):
-    devices = ["0000:01:00.0", "0000:02:00.0"]
-    first, first_lock = claim(devices, tmp_path)
-    second, second_lock = claim(devices, tmp_path)
-    assert (first, second) == (0, 1)
-    shared, no_lock = claim(devices, tmp_path)
-    assert shared in (0, 1)
-    assert no_lock is None
-    first_lock.close()
-    again, lock = claim(devices, tmp_path)
-    assert again == 0
-    lock.close()
-    second_lock.close()
-
-
-def test_a_claim_goes_by_the_device_not_by_its_number(tmp_path):
-    _, lock = claim(["0000:01:00.0"], tmp_path)
-    index, other = claim(["0000:01:00.0", "0000:02:00.0"], tmp_path)
-    assert index == 1
-    lock.close()
-    other.close()
-
-
-def test_a_folder_that_cannot_be_written_means_sharing(tmp_path):
-    blocked = tmp_path / "file"
-    blocked.touch()
-    assert claim(["0000:01:00.0"], blocked / "devices") == (0, None)
 
 
 # Operations
@@ -116,11 +88,19 @@ CALLS = {
 
 @pytest.mark.parametrize("call", CALLS)
 def test_operations_agree(stand_in, call):
-    found, expected = (
+    result, expected = (
         b.to_host(CALLS[call](b, *map(b.asarray, matrices())))
         for b in (CudaBackend(), NumpyBackend())
     )
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_factor_is_computed_in_its_own_type(stand_in, dtype):
+    backend = CudaBackend(dtype)
+    factor = backend.cholesky(backend.asarray(np.diag([4.0, 9.0])), "V")
+    assert factor.dtype == dtype
+    np.testing.assert_array_equal(backend.to_host(factor), np.diag([2.0, 3.0]))
 
 
 def test_a_failed_factorisation_is_nan(stand_in):
@@ -130,7 +110,7 @@ def test_a_failed_factorisation_is_nan(stand_in):
 
 
 @pytest.mark.parametrize("name", ["exact", "piecewise", "gauss-hermite"])
-def test_expectation_is_launched(stand_in, name):
+def test_expectations_agree(stand_in, name):
     expectation = expectations.build(name)
     mu, s2 = np.linspace(-5, 5, 1000), np.linspace(0, 9, 1000)
     backend = CudaBackend()
@@ -139,13 +119,13 @@ def test_expectation_is_launched(stand_in, name):
     np.testing.assert_allclose(backend.to_host(results), expectation(mu, s2), rtol=0, atol=1e-12)
 
 
-def test_wrong_vectors_are_not_launched(stand_in):
+def test_invalid_vectors_are_rejected(stand_in):
     evaluate = CudaBackend().expectation(expectations.build("exact"))
     good = np.ones(6)
     for bad in (np.ones(5), np.ones(6, np.float32), np.ones(12)[::2]):
         with pytest.raises(ValueError, match="five contiguous float64"):
             evaluate(good, bad, good, good, good)
-    evaluate(*np.empty((5, 0)))  # nothing to do, and no grid of zero blocks
+    evaluate(*np.empty((5, 0)))  # must not launch a grid of zero blocks
 
 
 # Runs
@@ -153,7 +133,7 @@ def test_wrong_vectors_are_not_launched(stand_in):
 
 @contextlib.contextmanager
 def sealed(wanted):
-    """Nothing may be moved or looked at inside; a backend of the CPU does not notice."""
+    """Forbid transfers and reads of values. This has no effect on the CPU backend."""
     cuda_on_cpu.DeviceArray.sealed = wanted
     try:
         yield
@@ -161,15 +141,15 @@ def sealed(wanted):
         cuda_on_cpu.DeviceArray.sealed = False
 
 
-def test_the_seal_holds(stand_in):
+def test_reads_and_transfers_are_errors(stand_in):
     backend = CudaBackend()
     array = backend.asarray(np.ones(3))
-    looks = (lambda: float(array[0]), lambda: bool(array[0] > 0), lambda: list(array))
-    for look in (*looks, lambda: backend.to_host(array), lambda: backend.asarray(np.ones(3))):
-        with sealed(True), pytest.raises(cuda_on_cpu.TransferError):
-            look()
+    reads = (lambda: float(array[0]), lambda: bool(array[0] > 0), lambda: list(array))
+    for read in (*reads, lambda: backend.to_host(array), lambda: backend.asarray(np.ones(3))):
+        with sealed(True), pytest.raises(TransferError):
+            read()
     for mix in (lambda: array + np.ones(3), lambda: np.float64(2) * array):
-        with pytest.raises(cuda_on_cpu.TransferError):
+        with pytest.raises(TransferError):
             mix()
 
 
@@ -195,9 +175,9 @@ def steps(backend, solver, data, count=4, streamed=False, **changes):
 @pytest.mark.parametrize("solver", sorted(solvers.MODULES))
 def test_runs_agree(stand_in, solver):
     data = rows(), rows(n=25, seed=1)
-    found, expected = (steps(b, solver, data) for b in (CudaBackend(), NumpyBackend()))
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+    results, expected = (steps(b, solver, data) for b in (CudaBackend(), NumpyBackend()))
+    for result, truth in zip(results, expected, strict=True):
+        np.testing.assert_allclose(result, truth, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("solver", ["vn", "sr-vn", "bw-gd", "gd-chol", "fb-gvi"])
@@ -212,9 +192,9 @@ def test_float32_stays_float32(stand_in, solver):
     oracle = state.oracle
     for array in (state.mean, state.factor.lower, oracle.gradient, oracle.curvature, oracle.value):
         assert array.dtype == np.float32
-    found, expected = (steps(b, solver, data) for b in (single, NumpyBackend()))
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
+    results, expected = (steps(b, solver, data) for b in (single, NumpyBackend()))
+    for result, truth in zip(results, expected, strict=True):
+        np.testing.assert_allclose(result, truth, rtol=1e-4, atol=1e-4)
 
 
 def whole_run(**changes):
@@ -226,57 +206,57 @@ def whole_run(**changes):
 
 @pytest.mark.parametrize("expectation", ["exact", "piecewise", "stochastic"])
 def test_whole_runs_agree(stand_in, expectation):
-    found, expected = (whole_run(device=on, expectation=expectation) for on in ("cuda", "cpu"))
-    assert found.attrs["device"] == "cuda: stand-in"
-    assert found.iteration.tolist() == expected.iteration.tolist()
+    trace, expected = (whole_run(device=on, expectation=expectation) for on in ("cuda", "cpu"))
+    assert trace.attrs["device"] == "cuda: stand-in"
+    assert trace.iteration.tolist() == expected.iteration.tolist()
     for name, values in expected.scalars.items():
         if name != "seconds":
-            np.testing.assert_allclose(found.scalars[name], values, rtol=1e-9, atol=1e-9)
-    # The stand-in's events are a millisecond apart, so the time is known to come from them.
-    np.testing.assert_allclose(np.diff(found.scalars["seconds"]), 1e-3 * np.diff(found.iteration))
+            np.testing.assert_allclose(trace.scalars[name], values, rtol=1e-9, atol=1e-9)
+    # Simulated events are a millisecond apart, so the times must come from the events.
+    np.testing.assert_allclose(np.diff(trace.scalars["seconds"]), 1e-3 * np.diff(trace.iteration))
 
 
 def test_a_failed_factorisation_ends_the_run(stand_in):
-    found, expected = (whole_run(device=on, solver="gd", step=10.0) for on in ("cuda", "cpu"))
-    assert found.attrs["status"] == expected.attrs["status"] == "diverged"
-    assert found.iteration.tolist() == expected.iteration.tolist()
-    assert "at iteration 1: the objective is not finite" in found.attrs["reason"]
+    trace, expected = (whole_run(device=on, solver="gd", step=10.0) for on in ("cuda", "cpu"))
+    assert trace.attrs["status"] == expected.attrs["status"] == "diverged"
+    assert trace.iteration.tolist() == expected.iteration.tolist()
+    assert "at iteration 1: the objective is not finite" in trace.attrs["reason"]
 
 
 @pytest.fixture
-def looks(stand_in, monkeypatch):
-    """How many values each transfer to the host had."""
-    found = []
+def transfers(stand_in, monkeypatch):
+    """The number of values in each transfer to the host."""
+    sizes = []
     to_host = CudaBackend.to_host
     monkeypatch.setattr(
-        CudaBackend, "to_host", lambda self, x: (found.append(np.size(x)), to_host(self, x))[1]
+        CudaBackend, "to_host", lambda self, x: (sizes.append(np.size(x)), to_host(self, x))[1]
     )
-    return found
+    return sizes
 
 
-def test_a_run_looks_at_its_steps_in_stretches(looks):
+def test_a_run_reads_the_objectives_of_several_steps_together(transfers):
     whole_run(device="cuda", iterations=40, record_every=40, snapshots=0)
     metrics = 7
-    assert looks == [metrics, 16, 16, 8, metrics]
+    assert transfers == [metrics, 16, 16, 8, metrics]
 
 
-def blows_up(**changes):
+def diverging_run(**changes):
     return whole_run(model="linear", solver="bw-gd", iterations=60, record_every=60, **changes)
 
 
 @pytest.mark.parametrize(("step", "last"), [(0.04, 36), (0.06, 8), (0.1, 4), (20.0, 1)])
-def test_divergence_within_a_stretch_is_found_where_it_is(stand_in, step, last):
-    found, expected = (blows_up(device=on, step=step) for on in ("cuda", "cpu"))
-    assert found.attrs["reason"] == expected.attrs["reason"]
-    assert f"at iteration {last + 1}: the objective has blown up" in found.attrs["reason"]
-    assert found.iteration.tolist() == expected.iteration.tolist() == [0, last]
+def test_divergence_between_reads_is_reported_at_its_iteration(stand_in, step, last):
+    trace, expected = (diverging_run(device=on, step=step) for on in ("cuda", "cpu"))
+    assert trace.attrs["reason"] == expected.attrs["reason"]
+    assert f"at iteration {last + 1}: the objective has blown up" in trace.attrs["reason"]
+    assert trace.iteration.tolist() == expected.iteration.tolist() == [0, last]
     for name in ("objective", "grad_norm"):
-        np.testing.assert_allclose(found.scalars[name], expected.scalars[name], rtol=1e-9)
-    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-9)
+        np.testing.assert_allclose(trace.scalars[name], expected.scalars[name], rtol=1e-9)
+    np.testing.assert_allclose(trace.mean, expected.mean, rtol=1e-9)
 
 
-def test_time_of_a_stretch_that_is_taken_again_is_counted_once(stand_in):
-    trace = blows_up(device="cuda", step=0.06)
+def test_time_of_repeated_steps_is_counted_once(stand_in):
+    trace = diverging_run(device="cuda", step=0.06)
     np.testing.assert_allclose(trace.scalars["seconds"], 1e-3 * trace.iteration)
 
 
@@ -285,13 +265,13 @@ def test_time_of_a_stretch_that_is_taken_again_is_counted_once(stand_in):
 
 @pytest.fixture
 def small_device(stand_in, monkeypatch):
-    """Returns a function that sets the free memory, and has every plan checked."""
-    monkeypatch.setattr(cuda_backend, "CHECKED_FROM", 0)
+    """A function that sets the free memory of the device. All plans are checked."""
+    monkeypatch.setattr(cuda_backend, "MIN_CHECKED_BYTES", 0)
     monkeypatch.setattr(CudaBackend, "block_bytes", 10 * 4 * 8)
     return lambda free: monkeypatch.setattr(cuda_on_cpu.Device, "free", free)
 
 
-def test_plan_counts_what_a_run_holds():
+def test_planned_bytes():
     assert planned_bytes(1000, 10, 4, 8) == 8 * (1000 * 4 + 4 * 10 * 4 + 8 * 10 + 16 * 16)
 
 
@@ -305,19 +285,19 @@ def test_rows_that_do_not_fit_are_streamed(small_device, solver, expectation):
     streamed = steps(
         CudaBackend(), solver, data, streamed=True, expectation=expectation, batch=7, samples=3
     )
-    for one, other in zip(streamed, whole, strict=True):
-        np.testing.assert_array_equal(one, other)
+    for result, truth in zip(streamed, whole, strict=True):
+        np.testing.assert_array_equal(result, truth)
 
 
-def test_what_follows_the_training_rows_is_planned_once(small_device):
+def test_memory_of_the_steps_is_planned_only_with_the_training_rows(small_device):
     backend = CudaBackend()
     small_device(planned_bytes(40, 10, 4, 8))
     assert not isinstance(backend.asarray(rows().x), StreamedRows)
-    small_device(25 * 4 * 8)  # the rest is spoken for by the plan
+    small_device(25 * 4 * 8)  # the plan has reserved the rest
     assert not isinstance(backend.asarray(rows(n=25).x), StreamedRows)
 
 
-def test_a_run_that_cannot_fit_says_so_with_numbers(small_device):
+def test_the_error_for_a_run_that_does_not_fit_has_numbers(small_device):
     small_device(2000)
     with pytest.raises(UserError, match=r"needs about 0\.00 GiB .* 40 rows .* 0\.00 GiB are free"):
         CudaBackend().asarray(rows().x)

@@ -1,11 +1,10 @@
-"""The CUDA source: it compiles for devices, and computes what the CPU's kernels compute."""
+"""Test that the CUDA source compiles for devices and agrees with the CPU kernels."""
 
 import hashlib
 import re
 import shutil
 import subprocess
 
-import cuda_on_cpu
 import numpy as np
 import pytest
 
@@ -16,6 +15,7 @@ from gvibench.numerics.expectations.cuda import (
     SOURCE_FILE,
     kernel_name,
 )
+from numerics import cuda_on_cpu
 
 EXPECTATIONS = {
     "exact": [{}],
@@ -25,9 +25,9 @@ EXPECTATIONS = {
 CASES = [(name, options) for name, cases in EXPECTATIONS.items() for options in cases]
 
 
-def test_the_code_hash_covers_the_source():
+def test_the_digest_matches_the_source():
     digest = hashlib.sha256(SOURCE_FILE.read_bytes()).hexdigest()
-    assert digest[: len(SOURCE_DIGEST)] == SOURCE_DIGEST, f"write {digest[:32]!r} there"
+    assert digest[: len(SOURCE_DIGEST)] == SOURCE_DIGEST, f"set SOURCE_DIGEST = {digest[:32]!r}"
 
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_86", "sm_90"])
@@ -47,7 +47,9 @@ def test_compiles_without_spills(architecture, tmp_path):
     assert set(spills) == {"0"}
     registers = [int(count) for count in re.findall(r"Used (\d+) registers", report)]
     assert len(registers) == len(compiled)
-    assert max(registers) <= 64  # with 128 threads a block, half of a multiprocessor's threads
+    assert (
+        max(registers) <= 64
+    )  # allows half of a multiprocessor's threads with 128 threads per block
 
 
 def points(dtype):
@@ -62,7 +64,7 @@ def points(dtype):
         return [np.concatenate(pair).astype(dtype) for pair in zip((mu, s2), grid, strict=True)]
 
 
-def on_cpu_shim(library, expectation, mu, s2, blocks, threads):
+def evaluate_on_cpu(library, expectation, mu, s2, blocks, threads):
     results = np.full((3, mu.size), -7.0, mu.dtype)
     table = expectation.table
     name = kernel_name(expectation.name, mu.dtype.name)
@@ -77,12 +79,12 @@ def test_agrees_with_the_cpu_kernels(kernels_on_cpu, name, options, dtype, toler
     expectation = expectations.build(name, **options)
     mu, s2 = points(dtype)
     expected = np.array(expectation(mu, s2))
-    found = on_cpu_shim(kernels_on_cpu, expectation, mu, s2, 7, 64)
-    assert np.isnan(found[:, ~np.isfinite(mu)]).all()
-    np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
-    np.testing.assert_array_equal(np.isinf(found), np.isinf(expected))
+    result = evaluate_on_cpu(kernels_on_cpu, expectation, mu, s2, 7, 64)
+    assert np.isnan(result[:, ~np.isfinite(mu)]).all()
+    np.testing.assert_array_equal(np.isnan(result), np.isnan(expected))
+    np.testing.assert_array_equal(np.isinf(result), np.isinf(expected))
     finite = np.isfinite(expected)
-    difference = np.abs(found[finite] - expected[finite])
+    difference = np.abs(result[finite] - expected[finite])
     assert np.max(difference / np.maximum(1, np.abs(expected[finite]))) <= tolerance
 
 
@@ -90,13 +92,13 @@ def test_agrees_with_the_cpu_kernels(kernels_on_cpu, name, options, dtype, toler
 def test_does_not_depend_on_the_grid(kernels_on_cpu, name):
     expectation = expectations.build(name)
     mu, s2 = points("float64")
-    first = on_cpu_shim(kernels_on_cpu, expectation, mu, s2, 1, 1)
+    first = evaluate_on_cpu(kernels_on_cpu, expectation, mu, s2, 1, 1)
     for blocks, threads in [(1, 32), (3, 7), (65, 64), (2 * mu.size, 1)]:
-        other = on_cpu_shim(kernels_on_cpu, expectation, mu, s2, blocks, threads)
+        other = evaluate_on_cpu(kernels_on_cpu, expectation, mu, s2, blocks, threads)
         np.testing.assert_array_equal(other, first)
 
 
 def test_no_points(kernels_on_cpu):
-    nothing = np.empty(0)
-    found = on_cpu_shim(kernels_on_cpu, expectations.build("exact"), nothing, nothing, 1, 32)
-    assert found.shape == (3, 0)
+    empty = np.empty(0)
+    result = evaluate_on_cpu(kernels_on_cpu, expectations.build("exact"), empty, empty, 1, 32)
+    assert result.shape == (3, 0)

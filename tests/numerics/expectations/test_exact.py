@@ -2,6 +2,7 @@ import hashlib
 
 import numpy as np
 import pytest
+from build_exact_table import build_table
 from hypothesis import given, settings
 from points import HUGE, grid, means, variances
 
@@ -26,7 +27,7 @@ def test_exact_against_quadrature_at_many_points():
     np.testing.assert_allclose(f[2], g[2], rtol=0, atol=2e-12)
 
 
-def test_nothing_happens_at_the_edges_of_the_patches():
+def test_accuracy_at_the_edges_of_the_patches():
     t = np.linspace(0, exact_table.T_END, exact_table.PATCHES_T + 1)[:, None]
     q = np.linspace(0, 1, exact_table.PATCHES_Q + 1)[1:]
     r = exact_table.C / np.sqrt(q)
@@ -37,7 +38,7 @@ def test_nothing_happens_at_the_edges_of_the_patches():
         np.testing.assert_allclose(got, expected, rtol=0, atol=2e-12)
 
 
-def test_values_have_the_signs_of_the_truth():
+def test_values_have_the_signs_of_the_exact_values():
     mu, s2 = grid(size=100_000)
     f0, f1, f2 = EXACT(mu, s2)
     assert (f0 >= np.maximum(mu, 0)).all()
@@ -50,11 +51,11 @@ def test_values_have_the_signs_of_the_truth():
 def test_exact_is_symmetric(mu, s2):
     left, right = EXACT(-mu, s2), EXACT(mu, s2)
     assert right[0] == pytest.approx(mu + left[0], abs=1e-13 * max(1, abs(mu)))
-    assert right[1] == pytest.approx(1 - left[1], abs=1e-12)  # to rounding except at zero
+    assert right[1] == pytest.approx(1 - left[1], abs=1e-12)  # only rounding errors except at zero
     assert right[2] == left[2]
 
 
-def test_no_variance_is_phi_and_little_is_close():
+def test_zero_variance_gives_phi_and_a_tiny_variance_is_close():
     mu = np.linspace(-40, 40, 801)
     for at_zero, close, expected in zip(
         EXACT(mu, 0.0), EXACT(mu, 1e-300), softplus(mu), strict=True
@@ -68,7 +69,7 @@ def test_huge_points_have_the_limiting_values():
         f0, f1, f2 = EXACT(mu, s2)
         s = np.sqrt(s2)
         assert np.isfinite([f0, f1, f2]).all()
-        if mu != 0:  # all means there are large next to the standard deviations
+        if mu != 0:  # all other means are large compared with the standard deviations
             assert f0 == max(mu, 0.0)
             assert (f1, f2) == (float(mu > 0), 0.0)
         elif s2 > 1:
@@ -79,9 +80,9 @@ def test_huge_points_have_the_limiting_values():
 def test_the_shipped_table_can_be_rebuilt():
     shipped = exact_table.load_table()
     assert shipped.nbytes < 1e6
-    np.testing.assert_allclose(exact_table.build_table(), shipped, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(build_table(), shipped, rtol=0, atol=1e-13)
 
 
-def test_the_digest_is_that_of_the_shipped_table():
-    found = hashlib.sha256(exact_table.TABLE_FILE.read_bytes()).hexdigest()
-    assert found == exact_table.TABLE_SHA256
+def test_the_digest_matches_the_shipped_table():
+    digest = hashlib.sha256(exact_table.TABLE_FILE.read_bytes()).hexdigest()
+    assert digest == exact_table.TABLE_SHA256
