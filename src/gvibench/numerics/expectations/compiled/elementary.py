@@ -35,6 +35,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 _DOUBLES: Any = types.CPointer(types.float64)  # type: ignore[no-untyped-call]
 
+_CACHE_LINE = 64  # bytes
+
 BLOCK = 64
 """Number of points per block. The intermediate results of a block fit into the L1 cache."""
 
@@ -73,13 +75,16 @@ def sqrt(typing_context: Any, x: Any) -> Any:
 def stack_array(size: int) -> Any:
     """Return a function for kernels that creates an array of `size` float64 on the stack.
 
-    LLVM vectorises loops over such arrays because it can prove that they do not overlap.
+    LLVM vectorises loops over such arrays because it can prove that they do not overlap. They start
+    on cache lines, because vector loads that span two lines are slower.
     """
 
     @instruction
     def array(typing_context: Any) -> Any:
         def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return cgutils.alloca_once(builder, ir.DoubleType(), size=size)  # type: ignore[no-untyped-call]
+            array = cgutils.alloca_once(builder, ir.DoubleType(), size=size)  # type: ignore[no-untyped-call]
+            array.align = _CACHE_LINE
+            return array
 
         return _DOUBLES(), emit
 
