@@ -5,6 +5,7 @@ needs only five of its routines. Their extension modules depend on nothing else 
 are loaded from their files. If that fails, the package is imported in the usual way.
 """
 
+import contextlib
 import ctypes
 import functools
 import importlib
@@ -31,19 +32,18 @@ def lapack() -> Any:
 
 def routine_address(wrapper: Any) -> int:
     """Return the address of the Fortran routine that an f2py wrapper calls."""
-    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    get_pointer.argtypes, get_pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
+    # A prototype of our own does not change the types of the shared `ctypes.pythonapi`.
+    prototype = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)
+    get_pointer = prototype(("PyCapsule_GetPointer", ctypes.pythonapi))
     address: int = get_pointer(wrapper._cpointer, None)
     return address
 
 
 def _load(extension: str, public: str) -> Any:
-    if extension in sys.modules:
-        return sys.modules[extension]
-    try:
-        return _load_file(extension)
-    except ImportError:
-        return importlib.import_module(public)
+    if "scipy.linalg" not in sys.modules:
+        with contextlib.suppress(ImportError):
+            return _load_file(extension)
+    return importlib.import_module(public)
 
 
 def _load_file(extension: str) -> Any:
