@@ -72,10 +72,11 @@ test-faults: $(VENV)/.dev  ## test kills, damaged files, invalid input and full 
 	pytest -n 2 --dist worksteal -m faults
 	python tests/faults/fuzz.py
 
-lint: $(VENV)/.dev  ## check formatting, style and types
+lint: $(VENV)/.dev  ## check formatting, style, types and layers
 	ruff check
 	ruff format --check
 	mypy
+	lint-imports --no-cache
 	snakefmt --check Snakefile rules
 	bandit --quiet --recursive --configfile pyproject.toml src
 

@@ -38,7 +38,7 @@ rule all:
 
 
 onstart:
-    refuse_what_would_fail()
+    validate_before_start()
     # Snakemake checks its limit of jobs per second once a second for each job it has started. After 500
     # jobs this uses a third of a core. Local jobs do not need the limit.
     if workflow.local_exec:

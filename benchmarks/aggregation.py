@@ -17,13 +17,13 @@ import zarr
 from measure import table
 from zarr.storage import ZipStore
 
-from gvibench.datasets import prepared_path
-from gvibench.datasets.catalogue import complete
+from gvibench.datasets.cache import prepared_path
 from gvibench.engine.execute import execute
-from gvibench.spec.run import DataSpec, RunSpec
+from gvibench.spec.run import RunSpec
 from gvibench.store.prepared import read_prepared
 from gvibench.store.traces import SCALARS, Trace, write_trace
 from gvibench.study.aggregate import aggregate
+from gvibench.study.defaults import complete_data
 
 COUNT, POINTS = 500, 2000
 
@@ -33,11 +33,11 @@ def write_study(folder: Path, count: int, points: int) -> Path:
     rng = np.random.default_rng(0)
     names = list(SCALARS)[:8]
     entries = []
-    tiny = complete(DataSpec(dataset="synthetic", options={"n": 20, "d": 2}))
+    tiny = complete_data({"dataset": "synthetic", "options": {"n": 20, "d": 2}})
     start = RunSpec(data=tiny, beta=1.0, solver="vn", step=0.1, iterations=1)
     template = execute(start, read_prepared(prepared_path(tiny))).attrs
     for seed in range(count):
-        spec = start.model_copy(update={"seed": seed})
+        spec = start.replace(seed=seed)
         attrs = template | {"spec": spec.canonical(), "spec_hash": spec.spec_hash}
         curves = {name: rng.standard_normal(points) for name in names}
         path = folder / f"{seed}.zarr.zip"
@@ -52,7 +52,7 @@ def write_study(folder: Path, count: int, points: int) -> Path:
                 "solver": "vn",
                 "seed": seed,
                 "choice": None,
-                "opened": [],
+                "tuned_fields": [],
                 "spec_hash": spec.spec_hash,
                 "code_hash": template["code_hash"],
                 "optimum": None,

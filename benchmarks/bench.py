@@ -20,8 +20,8 @@ import reduced
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from gvibench import numerics as backends
-from gvibench.spec.code import machine, versions
 from gvibench.store.files import atomic_path
+from gvibench.store.provenance import machine, versions
 
 PAGE = Path(__file__).parents[1] / "docs/performance.md"
 TEMPLATE = Path(__file__).with_name("page.md")

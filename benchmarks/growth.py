@@ -21,7 +21,7 @@ LIMITS = {"n": 1.05, "d": 2.1}
 
 def exponent(solver_id: str, shapes: list[tuple[int, int]], sizes: tuple[int, ...]) -> float:
     """Return the slope of log time over log size."""
-    solver = solvers.configure(solver_id, {})
+    solver = solvers.create(solver_id, {})
     steps = {}
     for n, d in shapes:
         model = build(synthetic_rows(n, d), solver_id)

@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from gvibench import numerics as backends
 from gvibench import solvers
-from gvibench.models import Rows
+from gvibench.models.protocols import Rows
 from gvibench.numerics import expectations
 from gvibench.spec.paper_values import PAPER_STEPS
 
@@ -115,7 +115,7 @@ def our_steps(
     expectation: str, solver_id: str, rows: Rows, mean: np.ndarray, rho: float
 ) -> tuple[Callable[[], None], list[Any]]:
     """Return a function that takes a step with gvibench, and the state it updates."""
-    model, solver = build(rows, solver_id, BETA, expectation), solvers.configure(solver_id, {})
+    model, solver = build(rows, solver_id, BETA, expectation), solvers.create(solver_id, {})
     state = [solver.init(model, mean, 1.0)]
 
     def take() -> None:

@@ -56,7 +56,7 @@ def study_seconds(folder: Path, runs: int) -> float:
 def direct_seconds(folder: Path) -> float:
     """Return the time of `EXTRA` jobs without Snakemake, in seconds."""
     (job,) = expand(load_config(config(1))).runs.values()
-    command = [sys.executable, "-m", "gvibench.stages", "run", "--job", job.text]
+    command = [sys.executable, "-m", "gvibench.stages", "run", "--job", job.params]
     command += ["--data", job.data.path, "--out", "again.zarr.zip"]
     return sum(seconds(command, folder) for _ in range(EXTRA))
 

@@ -9,12 +9,13 @@ import numpy as np
 
 from gvibench import models
 from gvibench import numerics as backends
-from gvibench.datasets import prepared_path
-from gvibench.datasets.catalogue import complete
+from gvibench.datasets.cache import prepared_path
 from gvibench.errors import UserError
-from gvibench.models import Model, Rows
+from gvibench.models.base import Model
+from gvibench.models.protocols import Rows
 from gvibench.spec.run import DataSpec, RunSpec
 from gvibench.store.prepared import read_prepared
+from gvibench.study.defaults import complete_data
 
 __all__ = ["build", "interleaved", "real_rows", "synthetic_rows", "table", "timed"]
 
@@ -59,7 +60,7 @@ def interleaved(
 def real_rows(dataset: str) -> Rows | None:
     """Return the training rows of a data set, or None if it is not available."""
     try:
-        prepared = read_prepared(prepared_path(complete(DataSpec(dataset=dataset))))
+        prepared = read_prepared(prepared_path(complete_data({"dataset": dataset})))
     except UserError:
         return None
     return Rows(prepared.train_x, prepared.train_y)

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from measure import table
 
-from gvibench.datasets import prepare
-from gvibench.datasets.catalogue import complete
+from gvibench.datasets.build import build
 from gvibench.engine.execute import execute
 from gvibench.spec.run import DataSpec, RunSpec
 from gvibench.store.prepared import read_prepared
+from gvibench.study.defaults import complete_data
 
 SHAPES = ((200_000, 54), (20_000, 784), (3_000, 1_500))
 SOLVERS = ("vn", "sr-vn", "bw-gd")
@@ -24,7 +24,7 @@ SQUARES = 16
 
 
 def data(n: int, d: int) -> DataSpec:
-    return complete(DataSpec(dataset="synthetic", options={"n": n, "d": d}))
+    return complete_data({"dataset": "synthetic", "options": {"n": n, "d": d}})
 
 
 def run(path: Path, solver: str) -> None:
@@ -54,11 +54,11 @@ def measure() -> list[tuple[str, int, int, float, float]]:
     results = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        prepare(data(100, 5), folder / "tiny.zarr.zip")
+        build(data(100, 5), folder / "tiny.zarr.zip")
         base = {solver: peak_of_child(folder / "tiny.zarr.zip", solver) for solver in SOLVERS}
         for n, d in SHAPES:
             path = folder / f"{n}-{d}.zarr.zip"
-            prepare(data(n, d), path)
+            build(data(n, d), path)
             for solver in SOLVERS:
                 extra = peak_of_child(path, solver) - base[solver]
                 results.append((solver, n, d, 8.0 * n * d, float(extra)))

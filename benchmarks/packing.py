@@ -17,8 +17,9 @@ from threadpoolctl import threadpool_limits
 
 from gvibench import numerics as backends
 from gvibench import solvers
-from gvibench.engine.execute import execute, execute_lockstep
-from gvibench.models import Rows
+from gvibench.engine.execute import execute
+from gvibench.engine.lockstep import execute_lockstep
+from gvibench.models.protocols import Rows
 from gvibench.numerics import expectations
 from gvibench.spec.run import DataSpec, RunSpec
 from gvibench.store.prepared import Prepared
@@ -101,7 +102,7 @@ class Multiplied:
 def multiplied(n: int, d: int) -> Result:
     """Time steps, after checking that both methods give the same iterates."""
     rows, rho = synthetic_rows(n, d), 1e-2 / n
-    model, solver = build(rows, "sr-vn"), solvers.configure("sr-vn", {})
+    model, solver = build(rows, "sr-vn"), solvers.create("sr-vn", {})
     means = 0.1 * np.random.default_rng(1).standard_normal((RUNS, d))
     states = [solver.init(model, mean, 1.0) for mean in means]
     together = Multiplied(rows, means, model.beta)

@@ -9,7 +9,8 @@ from threadpoolctl import threadpool_limits
 
 from gvibench import numerics as backends
 from gvibench import solvers
-from gvibench.models import Model, Rows
+from gvibench.models.base import Model
+from gvibench.models.protocols import Rows
 from gvibench.models.reduction import reduce_problem
 
 DATASET, SIZE = "leukemia", (38, 7129)
@@ -20,7 +21,7 @@ STEP = 1e-6
 
 def step_seconds(model: Model, solver_id: str, mean: np.ndarray, turns: int) -> float:
     """Return the seconds of one step."""
-    solver = solvers.configure(solver_id, {})
+    solver = solvers.create(solver_id, {})
     state = solver.init(model, mean, 1.0)
     if turns == 1:
         return timed(lambda: solver.step(state, model, STEP))

@@ -15,10 +15,10 @@ rule aggregate_runs:
         "../envs/gvibench.yaml"
     threads: 2
     resources:
-        mem_mb=lambda wildcards, attempt: grown(2000, attempt),
-        runtime=lambda wildcards, attempt: grown(60, attempt),
+        mem_mb=lambda wildcards, attempt: scaled_by_attempt(2000, attempt),
+        runtime=lambda wildcards, attempt: scaled_by_attempt(60, attempt),
     params:
-        job=lambda wildcards: aggregate_text(wildcards.study),
+        job=lambda wildcards: aggregate_params(wildcards.study),
         # Snakemake does not track parameters that depend on the output. The hash of the runs is part of the
         # job's text, so a change of the config that affects runs is noticed.
         root=lambda wildcards, output: root_of(output[0], wildcards.study),
@@ -43,9 +43,9 @@ rule keep_config:
     conda:
         "../envs/gvibench.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: grown(1000, attempt),
-        runtime=lambda wildcards, attempt: grown(10, attempt),
+        mem_mb=lambda wildcards, attempt: scaled_by_attempt(1000, attempt),
+        runtime=lambda wildcards, attempt: scaled_by_attempt(10, attempt),
     params:
-        job=lambda wildcards: PLAN.config_text(wildcards.study),
+        job=lambda wildcards: PLAN.params("config", wildcards.study),
     shell:
         "python -m gvibench.stages config --job {params.job:q} --out {output:q} > {log:q} 2>&1"

@@ -17,7 +17,6 @@ os.environ.update(
     PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]),
 )
 
-from gvibench.numerics.cuda_backend import require_device
 from gvibench.errors import UserError
 from gvibench.study.resources import (
     data_memory_mb,
@@ -90,7 +89,7 @@ def choices_of(study):
 
 def optima_of(study):
     jobs = PLAN.of_study(study)
-    optima = [found for job in jobs for found in (job.optimum, job.exact_optimum)]
+    optima = [optimum for job in jobs for optimum in (job.optimum, job.exact_optimum)]
     return sorted({optimum.path for optimum in optima if optimum})
 
 
@@ -114,8 +113,8 @@ def figure_files(study, ends=("pdf", "svg", "png")):
 
 
 @functools.cache  # the text lists all runs, so build it once
-def aggregate_text(study):
-    return PLAN.aggregate_text(study)
+def aggregate_params(study):
+    return PLAN.params("aggregate", study)
 
 
 def root_of(aggregate, study):
@@ -123,11 +122,13 @@ def root_of(aggregate, study):
     return aggregate.removesuffix(f"{RESULTS}/{study}/aggregate.zarr.zip") or "."
 
 
-def refuse_what_would_fail():
+def validate_before_start():
     # These checks depend on the machine. They run when jobs start, because a plan may be made on another one.
     try:
         check_writable(Path(RESULTS) / "logs" / "log")
         if workflow.local_exec and PLAN.needs_cuda:
+            from gvibench.numerics.cuda_backend import require_device
+
             require_device()
     except UserError as error:
         raise WorkflowError(str(error)) from None
@@ -144,7 +145,7 @@ def whole_node(job):
     return "--exclusive" if job.exclusive else ""
 
 
-def grown(amount, attempt):
+def scaled_by_attempt(amount, attempt):
     # A job that ran out of memory or time gets twice as much at the next attempt.
     return amount * 2 ** (attempt - 1)
 

@@ -12,12 +12,12 @@ rule prepare_data:
     conda:
         "../envs/gvibench.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: grown(
+        mem_mb=lambda wildcards, attempt: scaled_by_attempt(
             data_memory_mb(data_job(wildcards).spec), attempt
         ),
-        runtime=lambda wildcards, attempt: grown(30, attempt),
+        runtime=lambda wildcards, attempt: scaled_by_attempt(30, attempt),
     params:
-        job=lambda wildcards: data_job(wildcards).text,
+        job=lambda wildcards: data_job(wildcards).params,
     shell:
         "python -m gvibench.stages prepare --job {params.job:q} --out {output:q} > {log:q} 2>&1"
 
@@ -33,12 +33,12 @@ rule find_optimum:
     conda:
         "../envs/gvibench.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: grown(
+        mem_mb=lambda wildcards, attempt: scaled_by_attempt(
             memory_mb(optimum_job(wildcards).spec), attempt
         ),
-        runtime=lambda wildcards, attempt: grown(60, attempt),
+        runtime=lambda wildcards, attempt: scaled_by_attempt(60, attempt),
     params:
-        job=lambda wildcards: optimum_job(wildcards).text,
+        job=lambda wildcards: optimum_job(wildcards).params,
     shell:
         "python -m gvibench.stages optimum --job {params.job:q} --data {input.data:q}"
         " --choices {input.choices:q} --out {output:q} > {log:q} 2>&1"

@@ -22,10 +22,10 @@ rule draw_figure:
     conda:
         "../envs/gvibench.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: grown(1000, attempt),
-        runtime=lambda wildcards, attempt: grown(10, attempt),
+        mem_mb=lambda wildcards, attempt: scaled_by_attempt(1000, attempt),
+        runtime=lambda wildcards, attempt: scaled_by_attempt(10, attempt),
     params:
-        job=lambda wildcards: PLAN.figure_text(wildcards.study, wildcards.name),
+        job=lambda wildcards: PLAN.params("figure", wildcards.study, wildcards.name),
     shell:
         "python -m gvibench.stages figure --job {params.job:q} --aggregate {input.aggregate:q}"
         " --out {output.pdf:q} > {log:q} 2>&1"

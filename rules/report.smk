@@ -20,10 +20,10 @@ rule write_summary:
     conda:
         "../envs/gvibench.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: grown(1000, attempt),
-        runtime=lambda wildcards, attempt: grown(10, attempt),
+        mem_mb=lambda wildcards, attempt: scaled_by_attempt(1000, attempt),
+        runtime=lambda wildcards, attempt: scaled_by_attempt(10, attempt),
     params:
-        job=lambda wildcards: PLAN.summary_text(wildcards.study),
+        job=lambda wildcards: PLAN.params("summary", wildcards.study),
     shell:
         "python -m gvibench.stages summary --job {params.job:q} --aggregate {input.aggregate:q}"
         " --out {output:q} > {log:q} 2>&1"
@@ -42,10 +42,10 @@ rule write_page:
     conda:
         "../envs/gvibench.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: grown(2000, attempt),
-        runtime=lambda wildcards, attempt: grown(30, attempt),
+        mem_mb=lambda wildcards, attempt: scaled_by_attempt(2000, attempt),
+        runtime=lambda wildcards, attempt: scaled_by_attempt(30, attempt),
     params:
-        job=lambda wildcards: PLAN.page_text(wildcards.study),
+        job=lambda wildcards: PLAN.params("page", wildcards.study),
     shell:
         "python -m gvibench.stages page --job {params.job:q} --aggregate {input.aggregate:q}"
         " --figures {input.figures:q} --out {output:q} > {log:q} 2>&1"

@@ -15,16 +15,16 @@ rule run_solver:
         "../envs/gvibench.yaml"
     threads: lambda wildcards: reserved_cores(run_job(wildcards))
     resources:
-        mem_mb=lambda wildcards, attempt: grown(
+        mem_mb=lambda wildcards, attempt: scaled_by_attempt(
             memory_mb(run_job(wildcards).specs[0]), attempt
         ),
-        runtime=lambda wildcards, attempt: grown(
+        runtime=lambda wildcards, attempt: scaled_by_attempt(
             runtime_minutes(run_job(wildcards)), attempt
         ),
         gpu=lambda wildcards: int(run_job(wildcards).specs[0].device == "cuda"),
         slurm_extra=lambda wildcards: whole_node(run_job(wildcards)),
     params:
-        job=lambda wildcards: run_job(wildcards).text,
+        job=lambda wildcards: run_job(wildcards).params,
     shell:
         "python -m gvibench.stages run --job {params.job:q} --data {input.data:q}"
         " --choices {input.choices:q} --out {output:q} > {log:q} 2>&1"

@@ -21,10 +21,10 @@ rule write_table:
     conda:
         "../envs/gvibench.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: grown(1000, attempt),
-        runtime=lambda wildcards, attempt: grown(10, attempt),
+        mem_mb=lambda wildcards, attempt: scaled_by_attempt(1000, attempt),
+        runtime=lambda wildcards, attempt: scaled_by_attempt(10, attempt),
     params:
-        job=lambda wildcards: PLAN.table_text(wildcards.study, wildcards.name),
+        job=lambda wildcards: PLAN.params("table", wildcards.study, wildcards.name),
     shell:
         "python -m gvibench.stages table --job {params.job:q} --aggregate {input.aggregate:q}"
         " --out {output.csv:q} > {log:q} 2>&1"

@@ -15,15 +15,15 @@ rule tune_round:
     conda:
         "../envs/gvibench.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: grown(
+        mem_mb=lambda wildcards, attempt: scaled_by_attempt(
             memory_mb(tuning_job(wildcards).spec), attempt
         ),
-        runtime=lambda wildcards, attempt: grown(
+        runtime=lambda wildcards, attempt: scaled_by_attempt(
             tuning_minutes(tuning_job(wildcards)), attempt
         ),
         gpu=lambda wildcards: int(tuning_job(wildcards).spec.device == "cuda"),
     params:
-        job=lambda wildcards: tuning_job(wildcards).text,
+        job=lambda wildcards: tuning_job(wildcards).params,
     shell:
         "python -m gvibench.stages tune --job {params.job:q} --data {input.data:q}"
         " --previous {input.previous:q} --choices {input.choices:q} --out {output:q} > {log:q} 2>&1"
@@ -41,10 +41,10 @@ rule choose_step:
     conda:
         "../envs/gvibench.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: grown(1000, attempt),
-        runtime=lambda wildcards, attempt: grown(10, attempt),
+        mem_mb=lambda wildcards, attempt: scaled_by_attempt(1000, attempt),
+        runtime=lambda wildcards, attempt: scaled_by_attempt(10, attempt),
     params:
-        job=lambda wildcards: tuning_job(wildcards).text,
+        job=lambda wildcards: tuning_job(wildcards).params,
     shell:
         "python -m gvibench.stages choose --job {params.job:q} --rounds {input.rounds:q}"
         " --out {output:q} > {log:q} 2>&1"
@@ -60,12 +60,12 @@ rule choose_beta:
     conda:
         "../envs/gvibench.yaml"
     resources:
-        mem_mb=lambda wildcards, attempt: grown(
+        mem_mb=lambda wildcards, attempt: scaled_by_attempt(
             memory_mb(beta_job(wildcards).spec), attempt
         ),
-        runtime=lambda wildcards, attempt: grown(120, attempt),
+        runtime=lambda wildcards, attempt: scaled_by_attempt(120, attempt),
     params:
-        job=lambda wildcards: beta_job(wildcards).text,
+        job=lambda wildcards: beta_job(wildcards).params,
     shell:
         "python -m gvibench.stages beta --job {params.job:q} --data {input.data:q}"
         " --out {output:q} > {log:q} 2>&1"

@@ -1,4 +1,4 @@
-"""What all tests share: a cache of their own, and a strict mode that forbids skipping."""
+"""Fixtures of all tests, a separate cache, and a strict mode in which tests must not be skipped."""
 
 import contextlib
 import importlib.util
@@ -8,10 +8,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from gvibench import registry
 
 # Set before workers start, so that all of them share one cache and compile once.
 if "GVIBENCH_TEST_CACHE" not in os.environ:
@@ -19,7 +23,7 @@ if "GVIBENCH_TEST_CACHE" not in os.environ:
 os.environ["GVIBENCH_CACHE"] = os.environ["GVIBENCH_TEST_CACHE"]
 
 MAY_SKIP = ("needs a GPU", "needs the internet", "needs conda")
-"""Reasons that are accepted even in strict mode: what cannot be had on the machine that checks."""
+"""Reasons for skipping that strict mode accepts."""
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -44,8 +48,8 @@ def libsvm_data() -> Path:
 
 @contextlib.contextmanager
 def _dask(*words: str) -> Iterator[subprocess.Popen]:
-    quietly = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen([sys.executable, "-m", "dask", *words], **quietly)
+    no_output = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen([sys.executable, "-m", "dask", *words], **no_output)
     try:
         yield process
     finally:
@@ -55,20 +59,20 @@ def _dask(*words: str) -> Iterator[subprocess.Popen]:
 
 @pytest.fixture(scope="session")
 def dask_scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a real scheduler with two workers, each a process of its own."""
+    """The address of a Dask scheduler with two workers in separate processes."""
     from distributed import Client
 
     folder = tmp_path_factory.mktemp("dask")
     file = folder / "scheduler.json"
     shared = ("--scheduler-file", str(file), "--no-dashboard", "--host", "127.0.0.1")
-    alone = ("--nthreads", "1", "--no-nanny", "--local-directory", str(folder))
+    single = ("--nthreads", "1", "--no-nanny", "--local-directory", str(folder))
     with contextlib.ExitStack() as stack:
         scheduler = stack.enter_context(_dask("scheduler", *shared, "--port", "0"))
         while not file.exists():
             assert scheduler.poll() is None
             time.sleep(0.1)
         for _ in range(2):
-            stack.enter_context(_dask("worker", *shared, *alone))
+            stack.enter_context(_dask("worker", *shared, *single))
         address = json.loads(file.read_text())["address"]
         with Client(address) as client:
             client.wait_for_workers(2, timeout=60)
@@ -77,7 +81,7 @@ def dask_scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def s3(tmp_path_factory):
-    """A client of a real S3 server with an empty bucket; variables lead there."""
+    """A client of a local S3 server with an empty bucket; environment variables point to it."""
     if importlib.util.find_spec("moto") is None:
         pytest.skip("an S3 server needs gvibench[test]")
     import boto3
@@ -110,3 +114,49 @@ def s3(tmp_path_factory):
     finally:
         server.terminate()
         server.wait()
+
+
+@pytest.fixture
+def write_svmlight() -> Callable[[Path, np.ndarray, np.ndarray], Path]:
+    def write(path: Path, x: np.ndarray, y: np.ndarray) -> Path:
+        lines = []
+        for row, label in zip(x.tolist(), y.tolist(), strict=True):
+            cells = (f"{column}:{value!r}" for column, value in enumerate(row, start=1) if value)
+            lines.append(f"{label} {' '.join(cells)}\n")
+        path.write_text("".join(lines))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def sparse_rows() -> tuple[np.ndarray, np.ndarray]:
+    """60 rows with 7 columns, of which two thirds are zero, and labels 1 and 2."""
+    rng = np.random.default_rng(1)
+    x = np.where(rng.random((60, 7)) < 0.3, rng.standard_normal((60, 7)), 0.0)
+    x[0] = 1.0  # all columns occur
+    return x, np.where(rng.random(60) < 0.4, 1, 2)
+
+
+@pytest.fixture
+def own_file(tmp_path: Path, write_svmlight, sparse_rows) -> Path:
+    """The sparse rows as a user's svmlight file."""
+    return write_svmlight(tmp_path / "mine.svm", *sparse_rows)
+
+
+@pytest.fixture
+def add_plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str, str], None]]:
+    """Return a function that adds an entry point to a group, as an installed package would."""
+    added: list[EntryPoint] = []
+
+    def find(group: str) -> list[EntryPoint]:
+        return [point for point in added if point.group == group]
+
+    def add(group: str, name: str, value: str) -> None:
+        added.append(EntryPoint(name, value, group))
+        registry.forget_plugins()
+
+    monkeypatch.setattr(registry, "entry_points", find)
+    registry.forget_plugins()
+    yield add
+    registry.forget_plugins()

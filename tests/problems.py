@@ -1,7 +1,7 @@
-"""Small problems, and the mathematics written down once more in the plainest way.
+"""Provide small problems and independent implementations of the mathematics in NumPy.
 
-Nothing here calls the code under test to get a number: expectations are Gauss-Hermite sums of high
-order or adaptive quadrature, linear algebra is dense and inverts what it likes.
+The reference values do not use the code under test: expectations are Gauss-Hermite sums of high
+order or adaptive quadrature, and linear algebra is dense.
 """
 
 import itertools
@@ -9,11 +9,12 @@ import itertools
 import numpy as np
 from scipy import integrate, special
 
-from gvibench import models
-from gvibench import numerics as backends
-from gvibench.models import Rows
+from gvibench import models, numerics
+from gvibench.engine.execute import execute
+from gvibench.models.protocols import Rows
 from gvibench.numerics.gaussian import CovarianceFactor, PrecisionFactor
 from gvibench.spec.run import DataSpec, RunSpec
+from gvibench.store.prepared import Prepared
 
 DATA = DataSpec(dataset="test")
 
@@ -31,16 +32,28 @@ def rows(n=40, d=4, seed=0, real=False, scale=1.0):
     return Rows(x, y if real else np.where(y > 0, 1.0, -1.0))
 
 
-def build(train=None, test=None, multiplicity=1, **changes):
-    given = spec(**changes)
-    train = rows(real=given.model == "linear") if train is None else train
+def build(train=None, test=None, multiplicity=1, backend=None, **changes):
+    run = spec(**changes)
+    train = rows(real=run.model == "linear") if train is None else train
     if test is None:
-        test = rows(n=25, d=train.x.shape[1], seed=1, real=given.model == "linear")
-    return models.build(given, backends.select("cpu"), train, test, multiplicity=multiplicity)
+        test = rows(n=25, d=train.x.shape[1], seed=1, real=run.model == "linear")
+    backend = backend or numerics.select("cpu")
+    return models.build(run, backend, train, test, multiplicity=multiplicity)
+
+
+def prepared(n=40, d=4, real=False, data=None, seed=0):
+    """Return prepared data as `read_prepared` would."""
+    train, test = rows(n, d, seed, real=real), rows(25, d, seed + 1, real=real)
+    return Prepared(data or spec().data, train.x, train.y, test.x, test.y, {})
+
+
+def go(data=None, **changes):
+    """Execute a short run and return its trace."""
+    return execute(spec(**{"step": 1e-2, "iterations": 20, **changes}), data or prepared())
 
 
 def random_gaussian(d, seed=3):
-    """A mean and a lower triangular factor with positive diagonal."""
+    """Return a mean and a lower triangular factor with a positive diagonal."""
     rng = np.random.default_rng(seed)
     lower = np.tril(0.4 * rng.standard_normal((d, d)))
     np.fill_diagonal(lower, 0.3 + rng.random(d))
@@ -48,7 +61,7 @@ def random_gaussian(d, seed=3):
 
 
 def both_factors(model, lower):
-    """The same covariance held in both ways."""
+    """Return a covariance as a factor of itself and as a factor of its inverse."""
     precision = np.linalg.inv(lower @ lower.T)
     return [
         CovarianceFactor(model.backend, lower),
@@ -61,7 +74,7 @@ def softplus(t):
 
 
 def expect(function, mu, s2):
-    """E function(X), X ~ N(mu, s2), by adaptive quadrature."""
+    """Return E function(X), X ~ N(mu, s2), by adaptive quadrature."""
     s = np.sqrt(s2)
 
     def integrand(z):
@@ -76,7 +89,7 @@ def expect(function, mu, s2):
 
 
 def dense_oracle(train, mean, covariance, beta):
-    """Value, gradient and Hessian of the logistic model, row by row."""
+    """Return value, gradient and Hessian of the logistic model, computed row by row."""
     value, gradient, hessian = 0.0, beta * mean, beta * np.eye(len(mean))
     for x, y in zip(*train, strict=True):
         a = -y * x

@@ -1,6 +1,7 @@
 """A workbench for benchmark studies of Gaussian variational inference.
 
-For notebooks: `run` does one run, `load_study` opens a finished study, `plot_gap` draws either.
+In notebooks, use `run` to execute a run, `load_study` to open a finished study and `plot_gap` to
+plot either of them.
 """
 
 import importlib
@@ -13,8 +14,8 @@ __all__ = ["__version__", "load_study", "plot_gap", "run"]
 ON_DEMAND = {"load_study", "plot_gap", "run"}
 
 
-# On demand, and typed in `__init__.pyi`: every job of a study imports this package, but no job
-# needs, or should count as its own, the code behind these.
+# These functions are imported on demand because all jobs of a study import this package, but none
+# uses them. `__init__.pyi` declares their types.
 def __getattr__(name: str) -> Any:
     if name in ON_DEMAND:
         return getattr(importlib.import_module("gvibench.api"), name)

@@ -1,4 +1,4 @@
-"""`python -m gvibench` is `gvibench`."""
+"""Run the `gvibench` command with `python -m gvibench`."""
 
 import sys
 

@@ -1,6 +1,6 @@
-"""What a notebook needs: one run, a finished study, and the figure of the gaps.
+"""Provide the functions for notebooks: execute a run, load a study and plot gaps.
 
-Everything else is in the datasets that these return, and xarray's to do.
+Runs and studies are xarray datasets.
 """
 
 import functools
@@ -17,18 +17,20 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from gvibench.analysis.configurations import KIND, open_aggregate
-from gvibench.datasets import prepared_path
+from gvibench.datasets.cache import prepared_path
 from gvibench.engine.execute import execute
 from gvibench.engine.optimum import NoOptimumError, find_optimum
-from gvibench.errors import UserError
-from gvibench.spec.run import DataSpec, ProblemSpec, RunSpec, parse, suggest
-from gvibench.store.aggregates import locate_aggregate
+from gvibench.errors import UserError, suggest
+from gvibench.spec.run import DataSpec, ProblemSpec, RunSpec
+from gvibench.spec.validate import parse
+from gvibench.store.aggregates import KIND, locate_aggregate, open_aggregate
 from gvibench.store.prepared import read_prepared
 from gvibench.store.traces import write_trace
 from gvibench.store.xarray_backend import GvibenchBackend
+from gvibench.study.code_hash import run_hash
 from gvibench.study.config import Style
 from gvibench.study.defaults import complete_spec
+from gvibench.study.plan import solver_title
 
 __all__ = ["load_study", "plot_gap", "run"]
 
@@ -36,49 +38,54 @@ __all__ = ["load_study", "plot_gap", "run"]
 def run(
     dataset: str, solver: str, *, data_options: Mapping[str, Any] | None = None, **settings: Any
 ) -> xr.Dataset:
-    """Do one run and return its trace, as `xarray.open_dataset` would open it.
-
-    A run that diverges is a result, too: look at the attributes `status` and `reason`. Variables
-    are taken by name, `trace["objective"]`: `trace.mean` is a method of xarray, `trace["mean"]`
-    the means of q.
+    """Execute one run and return its trace.
 
     Parameters
     ----------
-    dataset
-        A name of `gvibench datasets`, or any name for a file of your own given as `path`.
-    solver
-        A name of `gvibench solvers`.
-    data_options
+    dataset : str
+        Name of a data set (see `gvibench datasets`), or any name if `path` gives a file.
+    solver : str
+        Name of a solver (see `gvibench solvers`).
+    data_options : mapping, optional
         Options of the data set.
     **settings
-        All that `gvibench run --help` lists, with underscores: `step`, `iterations`, `beta`,
-        `split_seed`, ... What is not given is what it would be on the command line. Numbers may
-        be NumPy's, and files may be paths.
+        Settings listed by `gvibench run --help`, with underscores: `step`, `iterations`, `beta`,
+        `split_seed`, ... The defaults are the same as on the command line. NumPy scalars and
+        `pathlib` paths are accepted.
+
+    Returns
+    -------
+    xarray.Dataset
+        Trace of the run, as `xarray.open_dataset` reads it. The attributes `status` and `reason`
+        describe how the run ended; a run that diverges raises no error. Select variables by name:
+        `trace["mean"]` is the mean of q, whereas `trace.mean` is a method of xarray.
     """
-    _refuse_unknown(settings, (set(RunSpec.model_fields) | set(DataSpec.model_fields)) - NOT_GIVEN)
+    known = (set(RunSpec.names()) | set(DataSpec.names())) - OWN_PARAMETERS
+    _validate_names(settings, known)
     settings, options = _plain(settings), _plain(data_options or {})
-    given = {name: settings.pop(name) for name in DataSpec.model_fields if name in settings}
-    data = {"dataset": dataset, **given, "options": options}
-    spec = complete_spec(RunSpec, data, {"solver": solver, **settings}, "run")
-    trace = execute(spec, read_prepared(prepared_path(spec.data)))
+    given = {name: settings.pop(name) for name in DataSpec.names() if name in settings}
+    fields = {"dataset": dataset, **given, "options": options}
+    spec = complete_spec(RunSpec, fields, {"solver": solver, **settings}, "run")
+    data = read_prepared(prepared_path(spec.data))
+    trace = execute(spec, data, code_hash=run_hash(spec))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.zarr.zip"
         write_trace(path, trace)
         return xr.load_dataset(path, engine=GvibenchBackend)
 
 
-NOT_GIVEN = {"data", "dataset", "solver", "options"}
-"""Fields that have a parameter of their own."""
+OWN_PARAMETERS = {"data", "dataset", "solver", "options"}
+"""Fields that `run` takes as named parameters."""
 
 
-def _refuse_unknown(settings: Mapping[str, Any], known: set[str]) -> None:
+def _validate_names(settings: Mapping[str, Any], known: set[str]) -> None:
     for name in settings:
         if name not in known:
             raise UserError(f"unknown setting '{name}'{suggest(name, sorted(known))}")
 
 
 def _plain(value: Any) -> Any:
-    """Return NumPy's numbers and paths as what Python and JSON have for them."""
+    """Return a value with NumPy scalars and paths replaced by types that JSON has."""
     if isinstance(value, Mapping):
         return {name: _plain(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -91,73 +98,77 @@ def _plain(value: Any) -> Any:
 
 
 def load_study(path: str | Path) -> xr.Dataset:
-    """Return the aggregate of a finished study: its runs × their iterations, and all settings.
+    """Return the aggregate of a finished study.
 
     Parameters
     ----------
-    path
-        The study's folder in `results`, its `aggregate.zarr.zip`, or what `gvibench export` made.
+    path : str or pathlib.Path
+        Folder of the study in `results`, its `aggregate.zarr.zip`, or an archive written by
+        `gvibench export`.
+
+    Returns
+    -------
+    xarray.Dataset
+        Metrics of all runs with the dimensions `run` and `iteration`. Settings that vary are
+        coordinates along `run`.
     """
     with locate_aggregate(Path(path)) as aggregate, open_aggregate(aggregate) as dataset:
         return dataset.load()
 
 
 def plot_gap(
-    shown: xr.Dataset | Sequence[xr.Dataset],
+    data: xr.Dataset | Sequence[xr.Dataset],
     *,
     gap: Literal["optimum", "best-seen"] = "optimum",
     ax: Axes | None = None,
     **style: Any,
 ) -> Figure | SubFigure:
-    """Draw the objective gap against iterations, as the figure `gap` of a study does.
+    """Plot the objective gap against iterations, like the figure `gap` of a study.
 
-    Notebooks show the figure that is returned, whatever backend Matplotlib uses.
+    The figure has a panel per problem, a line per solver and a band over seeds.
 
     Parameters
     ----------
-    shown
-        A study, or the traces of one or more runs: a panel per problem, a line per solver, a band
-        over seeds.
-    gap
-        What gaps of runs are measured from: the exact optimum, which is found if there is one, or
-        the best value that any of them has seen. A study has its own setting.
-    ax
-        Axes to draw into, with their own legend; only for a single problem. The figure they
-        belong to is returned.
+    data : xarray.Dataset or sequence of xarray.Dataset
+        A study, or the traces of one or more runs.
+    gap : {"optimum", "best-seen"}
+        Reference of the gaps of runs: the exact optimum, which is computed if it exists, or the
+        lowest objective of all given runs. Ignored for a study, which has its own setting.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw into, for a single problem.
     **style
-        `center` ("median", "mean" or "geometric"), and without `ax` also `width` ("column" or
-        "page") and `font_size`, as in a config.
+        `center` ("median", "mean" or "geometric") and, without `ax`, `width` ("column" or "page")
+        and `font_size`, as in a config.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The new figure, or the figure of `ax`. Notebooks show a new figure with any Matplotlib
+        backend.
     """
-    from gvibench.figures.curves import draw_gaps, over_iterations, plot_gaps
+    from gvibench.figures import curves
     from gvibench.figures.style import settings
 
-    _refuse_unknown(style, set(Style.model_fields))
+    _validate_names(style, set(Style.model_fields))
     if gap not in {"optimum", "best-seen"}:
         raise UserError(f"gap should be 'optimum' or 'best-seen', got '{gap}'")
-
-    runs = [shown] if isinstance(shown, xr.Dataset) else list(shown)
-    if not runs:
-        raise UserError("there is nothing to plot: give a study or at least one run")
-    is_study = len(runs) == 1 and runs[0].attrs.get("kind") == KIND
-    dataset = runs[0] if is_study else _as_study(runs, gap)
-    look = parse(Style, _plain(style), "plot_gap").model_dump(mode="json")
+    dataset = _study_of(data, gap)
+    parsed = parse(Style, _plain(style), "plot_gap").model_dump(mode="json")
     if ax is not None:
         for name in ("width", "font_size"):
             if name in style:
-                raise UserError(f"{name} has no effect on given axes: leave it out, or ax")
-        draw_gaps(ax, dataset, over_iterations(), look["center"])
+                raise UserError(f"{name} has no effect on given axes: leave out {name} or ax")
+        curves.draw_gap(ax, dataset, parsed["center"])
         return ax.figure
-    with matplotlib.rc_context(settings(look)):
-        figure, _ = plot_gaps(dataset, look, over_iterations())
-        figure.draw_without_rendering()  # settles the layout while the settings hold
-    figure.__class__ = (
-        _ShownFigure  # the figure of a study, which no notebook shows, is a plain one
-    )
+    with matplotlib.rc_context(settings(parsed)):
+        figure, _ = curves.plot_gap(dataset, parsed)
+        figure.draw_without_rendering()  # compute the layout while the settings are in effect
+    figure.__class__ = _NotebookFigure
     return figure
 
 
-class _ShownFigure(Figure):
-    """A figure that notebooks show; Matplotlib's own need `%matplotlib inline`."""
+class _NotebookFigure(Figure):
+    """Figure that notebooks show without `%matplotlib inline`."""
 
     def _repr_png_(self) -> bytes:
         content = io.BytesIO()
@@ -168,15 +179,26 @@ class _ShownFigure(Figure):
 NOTEBOOK_DPI = 144
 
 
+def _study_of(data: xr.Dataset | Sequence[xr.Dataset], gap: str) -> xr.Dataset:
+    """Return a study unchanged, and runs as a study."""
+    runs = [data] if isinstance(data, xr.Dataset) else list(data)
+    if not runs:
+        raise UserError("there is nothing to plot: give a study or at least one run")
+    if len(runs) == 1 and runs[0].attrs.get("kind") == KIND:
+        return runs[0]
+    return _as_study(runs, gap)
+
+
 def _as_study(runs: Sequence[xr.Dataset], gap: str) -> xr.Dataset:
-    """Return runs in the form of an aggregate, as far as gaps need it."""
+    """Return runs as an aggregate with the variables that gaps need."""
     specs = [parse(RunSpec, run.attrs["spec"], "run") for run in runs]
-    # `aggregate` does more than is wanted here: it reads files and compares hashes.
     curves = [run["objective"] for run in runs]
     objective = xr.concat(curves, dim="run", join="outer", combine_attrs="drop_conflicts")
-    known = gap == "optimum"
-    of_run = {
-        "optimum_objective": [_optimal_objective(spec) if known else np.nan for spec in specs],
+    from_optimum = gap == "optimum"
+    columns = {
+        "optimum_objective": [
+            _optimal_objective(spec) if from_optimum else np.nan for spec in specs
+        ],
         "dataset": [spec.data.dataset for spec in specs],
         "solver": [spec.solver for spec in specs],
         "seed": [spec.seed for spec in specs],
@@ -185,23 +207,25 @@ def _as_study(runs: Sequence[xr.Dataset], gap: str) -> xr.Dataset:
         "iterations_done": [run.attrs["iterations_done"] for run in runs],
         "tuned": [False for _ in runs],
     }
-    variables = {name: ("run", values) for name, values in of_run.items()}
-    return xr.Dataset({"objective": objective, **variables}, attrs={"kind": KIND, "gap": gap})
+    variables = {name: ("run", values) for name, values in columns.items()}
+    titles = {name: {name: solver_title(name, name)} for name in {spec.solver for spec in specs}}
+    attrs = {"kind": KIND, "gap": gap, "solver_titles": titles}
+    return xr.Dataset({"objective": objective, **variables}, attrs=attrs)
 
 
 def _optimal_objective(spec: RunSpec) -> float:
-    """Return the objective at the optimum of a run's problem; NaN if none exists or is found."""
+    """Return the optimal objective of a run's problem, or NaN if there is no optimum."""
     problem = spec.problem()
     if problem.model == "non-convex" or problem.beta == 0:
         return np.nan
-    return _found_optimum(problem.canonical())
+    return _compute_optimum(problem.canonical())
 
 
 @functools.cache
-def _found_optimum(problem: str) -> float:
+def _compute_optimum(problem: str) -> float:
     spec = parse(ProblemSpec, problem, "problem")
     try:
-        found = find_optimum(spec, read_prepared(prepared_path(spec.data)))
-    except NoOptimumError:  # the axis then says that gaps are measured from the best value seen
+        optimum = find_optimum(spec, read_prepared(prepared_path(spec.data)))
+    except NoOptimumError:  # the axis label then names the best value seen as reference
         return np.nan
-    return float(found.attrs["objective"])
+    return float(optimum.attrs["objective"])

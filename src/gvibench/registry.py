@@ -1,4 +1,8 @@
-"""Things by name: ours, and those that other packages add by entry point."""
+"""Look up built-in and plug-in objects by name.
+
+Built-in objects are listed as text, so that planning a study does not import what it names. Other
+packages add objects through entry points: the name of the entry point is the name users type.
+"""
 
 import functools
 import importlib
@@ -6,60 +10,165 @@ from collections.abc import Mapping
 from importlib.metadata import entry_points
 from typing import Any
 
-from gvibench.errors import UserError
-from gvibench.spec.run import suggest
+from gvibench.errors import UserError, suggest
 
-__all__ = ["Registry"]
+__all__ = [
+    "DATASETS",
+    "EXPECTATIONS",
+    "FIGURES",
+    "MODELS",
+    "SOLVERS",
+    "TABLES",
+    "Registry",
+    "forget_plugins",
+]
 
 
 class Registry:
-    """Solvers, figures or tables by name, loaded when they are used.
+    """Objects of one kind by name, imported when they are used.
 
     Parameters
     ----------
     kind
-        What they are, in messages.
+        Noun for messages.
     built_in
-        Ours: `module` or `module:attribute`, as text, so that a job depends only on the code of
-        what it uses.
+        `module:attribute` by name.
+    group
+        Entry-point group for other packages, if they may add objects.
+    advice
+        What users can do about an unknown name, for the message.
     """
 
-    def __init__(self, kind: str, built_in: Mapping[str, str]) -> None:
+    def __init__(
+        self, kind: str, built_in: Mapping[str, str], group: str = "", advice: str = ""
+    ) -> None:
+        self.built_in = built_in
         self._kind = kind
-        self._built_in = built_in
+        self._group = group
+        self._advice = advice
 
     def names(self) -> list[str]:
-        """Return all names, ours first; a name of ours cannot be taken by another package."""
-        return list({**self._built_in, **self._added()})
+        """Return all names, built-in ones first. Plug-ins cannot replace built-in objects."""
+        return list({**self.built_in, **self._added()})
+
+    def is_built_in(self, name: str) -> bool:
+        """Return whether `name` belongs to gvibench itself."""
+        return name in self.built_in
 
     def module_of(self, name: str) -> str:
         """Return the module that defines `name`."""
         return self._target(name).partition(":")[0]
 
     def load(self, name: str) -> Any:
-        """Return what `name` stands for: a module, or an attribute of one."""
+        """Import and return the object called `name`."""
         module, _, attribute = self._target(name).partition(":")
         try:
             loaded = importlib.import_module(module)
             return getattr(loaded, attribute) if attribute else loaded
-        except (ImportError, AttributeError) as error:
+        except Exception as error:  # code of other packages may raise anything
             raise UserError(f"{self._kind} '{name}' could not be loaded: {error}") from error
 
     def _target(self, name: str) -> str:
-        # Looking for other packages takes time, so ours come first.
-        if name in self._built_in:
-            return self._built_in[name]
+        if name in self.built_in:  # first, because a search for entry points takes time
+            return self.built_in[name]
         if name in self._added():
             return self._added()[name]
         known = self.names()
         raise UserError(
-            f"unknown {self._kind} '{name}'{suggest(name, known)}; there are: {', '.join(known)}"
+            f"unknown {self._kind} '{name}'{suggest(name, known)}; available: "
+            f"{', '.join(known)}{self._advice}"
         )
 
     def _added(self) -> Mapping[str, str]:
-        return _installed(f"gvibench.{self._kind}s")
+        return _installed(self._group) if self._group else {}
 
 
 @functools.cache
 def _installed(group: str) -> dict[str, str]:
     return {entry.name: entry.value for entry in entry_points(group=group)}
+
+
+def forget_plugins() -> None:
+    """Search for plug-ins again at the next look-up, e.g. after installing one."""
+    _installed.cache_clear()
+
+
+SOLVERS = Registry(
+    "solver",
+    {
+        "vn": "gvibench.solvers.vn:Vn",
+        "sr-vn": "gvibench.solvers.sr_vn:SrVn",
+        "sr-vn-rotated": "gvibench.solvers.sr_vn_rotated:SrVnRotated",
+        "bw-gd": "gvibench.solvers.bw_gd:BwGd",
+        "gd": "gvibench.solvers.gd:Gd",
+        "gd-chol": "gvibench.solvers.gd_chol:GdChol",
+        "svgd-density": "gvibench.solvers.svgd_density:SvgdDensity",
+        "ng-flow": "gvibench.solvers.ng_flow:NgFlow",
+        "fb-gvi": "gvibench.solvers.fb_gvi:FbGvi",
+    },
+    "gvibench.solvers",
+)
+MODELS = Registry(
+    "model",
+    {
+        "logistic": "gvibench.models.logistic:LogisticModel",
+        "linear": "gvibench.models.linear:LinearModel",
+        "non-convex": "gvibench.models.non_convex:NonConvexModel",
+    },
+)
+EXPECTATIONS = Registry(
+    "expectation",
+    {
+        "piecewise": "gvibench.numerics.expectations.piecewise:build",
+        "exact": "gvibench.numerics.expectations.exact:build",
+        "gauss-hermite": "gvibench.numerics.expectations.gauss_hermite:build",
+    },
+)
+DATASETS = Registry(
+    "data set",
+    {
+        "australian_scale": "gvibench.datasets.entries:AUSTRALIAN_SCALE",
+        "diabetes_scale": "gvibench.datasets.entries:DIABETES_SCALE",
+        "breast-cancer_scale": "gvibench.datasets.entries:BREAST_CANCER_SCALE",
+        "mushrooms": "gvibench.datasets.entries:MUSHROOMS",
+        "phishing": "gvibench.datasets.entries:PHISHING",
+        "mnist": "gvibench.datasets.entries:MNIST",
+        "covtype": "gvibench.datasets.entries:COVTYPE",
+        "leukemia": "gvibench.datasets.entries:LEUKEMIA",
+        "wdbc": "gvibench.datasets.entries:WDBC",
+        "digits-odd-even": "gvibench.datasets.entries:DIGITS_ODD_EVEN",
+        "synthetic": "gvibench.datasets.entries:SYNTHETIC",
+    },
+    "gvibench.datasets",
+    "; set 'path' to use your own file",
+)
+FIGURES = Registry(
+    "figure",
+    {
+        "gap": "gvibench.figures.curves:plot_gap",
+        "test": "gvibench.figures.curves:plot_test_metrics",
+        "time": "gvibench.figures.curves:plot_gap_over_time",
+        "test-time": "gvibench.figures.curves:plot_test_metrics_over_time",
+        "sensitivity": "gvibench.figures.sensitivity:plot",
+        "profile": "gvibench.figures.profile:plot",
+        "path": "gvibench.figures.trajectory:plot",
+        "runtime": "gvibench.figures.runtime:plot",
+        "bias": "gvibench.figures.bias:plot",
+        "temperature": "gvibench.figures.temperature:plot",
+        "theory": "gvibench.figures.theory:plot",
+    },
+    "gvibench.figures",
+)
+TABLES = Registry(
+    "table",
+    {
+        "datasets": "gvibench.tables.datasets:build",
+        "performance": "gvibench.tables.performance:build",
+        "paper": "gvibench.tables.paper:build",
+        "runs": "gvibench.tables.runs:build",
+        "winners": "gvibench.tables.winners:build",
+        "runtime": "gvibench.tables.runtime:build",
+        "theory": "gvibench.tables.theory:build",
+    },
+    "gvibench.tables",
+)

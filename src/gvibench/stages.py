@@ -1,7 +1,8 @@
-"""What the rules of the workflow call: `python -m gvibench.stages STAGE ...`.
+"""Carry out the jobs of the workflow: `python -m gvibench.stages STAGE ...`.
 
-A stage gets the text that defines its job and the files it reads, and writes its output, nothing
-else. None but `aggregate` and `config`, which keep a record of it, see the config.
+Each stage receives the parameters of its job and the files it reads, and writes its outputs. Only
+`aggregate` and `config` receive the config, because they store it. Stages import what they need, so
+that `run` starts quickly and the code hash of a job covers only its own stage.
 """
 
 import argparse
@@ -11,54 +12,49 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gvibench.cli.main import call
-from gvibench.errors import UserError
+from gvibench.errors import UserError, call
 
 __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do one job."""
+    """Carry out one job and return the exit code."""
     parser = argparse.ArgumentParser(prog="gvibench.stages", description=__doc__)
-    stages = parser.add_subparsers(required=True, metavar="STAGE")
-
-    def stage(name: str, command: Any, *files: str) -> argparse.ArgumentParser:
-        added = stages.add_parser(name)
-        added.set_defaults(command=command)
+    subparsers = parser.add_subparsers(required=True, metavar="STAGE")
+    for stage, files in (
+        (prepare, ("out",)),
+        (optimum, ("data", "out")),
+        (run, ("data", "out")),
+        (tune, ("data", "out")),
+        (choose, ("out",)),
+        (beta, ("data", "out")),
+        (aggregate, ("manifest", "root", "out")),
+        (config, ("out",)),
+        (table, ("aggregate", "out")),
+        (figure, ("aggregate", "out")),
+        (summary, ("aggregate", "out")),
+        (page, ("aggregate", "out")),
+    ):
+        added = subparsers.add_parser(stage.__name__)
+        added.set_defaults(command=stage)
+        added.add_argument("--job", metavar="JSON", required=True)
         for file in files:
             added.add_argument(f"--{file}", type=Path, required=True)
-        return added
-
-    for name, command, *files in (
-        ("prepare", _prepare, "out"),
-        ("optimum", _optimum, "data", "out"),
-        ("run", _run, "data", "out"),
-        ("tune", _tune, "data", "out"),
-        ("choose", _choose, "out"),
-        ("beta", _beta, "data", "out"),
-        ("aggregate", _aggregate, "manifest", "root", "out"),
-        ("config", _config, "out"),
-        ("table", _table, "aggregate", "out"),
-        ("figure", _figure, "aggregate", "out"),
-        ("summary", _summary, "aggregate", "out"),
-        ("page", _page, "aggregate", "out"),
-    ):
-        added = stage(name, command, *files)
-        added.add_argument("--job", metavar="JSON", required=True)
-        if name in {"run", "optimum", "tune"}:
+        if stage in (run, optimum, tune):
             added.add_argument("--choices", type=Path, nargs="*", default=[])
-        if name == "page":
-            added.add_argument("--figures", type=Path, nargs="*", default=[])
-        if name == "tune":
+        if stage is tune:
             added.add_argument("--previous", type=Path, nargs="?")
-        if name == "aggregate":
-            added.add_argument("--config", metavar="JSON", required=True)
-        if name == "choose":
+        if stage is choose:
             added.add_argument("--rounds", type=Path, nargs="+", required=True)
+        if stage is aggregate:
+            added.add_argument("--config", metavar="JSON", required=True)
+        if stage is page:
+            added.add_argument("--figures", type=Path, nargs="*", default=[])
     return call(parser, arguments)
 
 
 def _job(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the parameters of the job, which the plan has validated."""
     try:
         job = json.loads(options.job)
     except ValueError as error:
@@ -68,67 +64,70 @@ def _job(options: argparse.Namespace) -> dict[str, Any]:
     return job
 
 
-def _prepare(options: argparse.Namespace) -> None:
-    from gvibench.datasets import prepare
-    from gvibench.spec.run import DataSpec, parse
+def prepare(options: argparse.Namespace) -> None:
+    """Prepare a data set."""
+    from gvibench.datasets.build import build
+    from gvibench.spec.run import DataSpec
 
-    prepare(parse(DataSpec, _job(options)["spec"], "data"), options.out)
+    build(DataSpec.from_dict(_job(options)["spec"]), options.out)
 
 
-def _optimum(options: argparse.Namespace) -> None:
-    from gvibench.engine.optimum import NoOptimumError, find_optimum, unknown_optimum, write_optimum
-    from gvibench.spec.run import ProblemSpec, parse
+def optimum(options: argparse.Namespace) -> None:
+    """Find the optimum of a problem."""
+    from gvibench.engine.optimum import NoOptimumError, find_optimum, unknown_optimum
+    from gvibench.spec.run import ProblemSpec
     from gvibench.store.choices import read_choices
+    from gvibench.store.optima import write_optimum
     from gvibench.store.prepared import read_prepared
 
     job = _job(options)
-    values = {**job["spec"], **read_choices(options.choices)}
-    spec = parse(ProblemSpec, values, "optimum")
+    spec = ProblemSpec.from_dict({**job["spec"], **read_choices(options.choices, {"beta"})})
     data = read_prepared(options.data)
     try:
-        optimum = find_optimum(spec, data, code_hash=job["code_hash"])
+        result = find_optimum(spec, data, code_hash=job["code_hash"])
     except NoOptimumError as error:  # the study then measures gaps from the best value seen
-        optimum = unknown_optimum(spec, data, error, job["code_hash"])
-    write_optimum(options.out, optimum)
-    print(optimum.summary())
+        result = unknown_optimum(spec, data, error, job["code_hash"])
+    write_optimum(options.out, result)
+    print(result.summary())
 
 
-def _run(options: argparse.Namespace) -> None:
-    from gvibench.engine.checkpointing import checkpoint_path, stop_on_signals
-    from gvibench.engine.execute import execute, execute_lockstep
+def run(options: argparse.Namespace) -> None:
+    """Execute one run, or a block of runs that differ in their seed."""
+    from gvibench.engine.checkpointing import stop_on_signals
+    from gvibench.engine.execute import execute
+    from gvibench.engine.lockstep import execute_lockstep
     from gvibench.engine.progress import ProgressReport
-    from gvibench.spec.run import RunSpec, parse
+    from gvibench.spec.run import RunSpec
+    from gvibench.store.checkpoints import checkpoint_path
     from gvibench.store.choices import read_choices, read_failure
-    from gvibench.store.describe import summarise
+    from gvibench.store.describe import summarise_trace
     from gvibench.store.prepared import read_prepared
-    from gvibench.store.traces import PACKED, group_name, to_group, write_trace
-    from gvibench.store.zarrzip import Group, write_zip
+    from gvibench.store.traces import write_packed, write_trace
 
     job = _job(options)
     data = read_prepared(options.data)
     chosen, no_step = read_choices(options.choices), read_failure(options.choices)
-    specs = [parse(RunSpec, {**spec, **chosen}, "run") for spec in job["specs"]]
-    planned = {name: job[name] for name in ("code_hash", "exclusive")} | {"no_step": no_step}
+    specs = [RunSpec.from_dict({**spec, **chosen}) for spec in job["specs"]]
+    settings = {"code_hash": job["code_hash"], "exclusive": job["exclusive"], "no_step": no_step}
     progress = [ProgressReport(spec) for spec in specs]
     if job["packed"]:
-        # These keep nothing: there is nothing to wait for when they are told to stop.
-        root = Group({"kind": PACKED})
-        traces = execute_lockstep(specs, data, **planned, progress=progress)
-        for spec, trace in zip(specs, traces, strict=True):
-            root.groups[group_name(spec.seed)] = to_group(trace)
-            print(summarise(trace))
-        write_zip(options.out, root)
+        # Packed runs are short and have no checkpoints.
+        traces = execute_lockstep(specs, data, **settings, progress=progress)
+        for trace in traces:
+            print(summarise_trace(trace))
+        write_packed(options.out, traces)
         return
-    (spec,), (told,), checkpoint = specs, progress, checkpoint_path(options.out)
-    with stop_on_signals(), told:
-        trace = execute(spec, data, **planned, checkpoint=checkpoint, progress=told)
-    print(summarise(trace))
+    (spec,), (report,), checkpoint = specs, progress, checkpoint_path(options.out)
+    with stop_on_signals(), report:
+        trace = execute(spec, data, **settings, checkpoint=checkpoint, progress=report)
+    print(summarise_trace(trace))
     write_trace(options.out, trace)
     checkpoint.unlink(missing_ok=True)
 
 
-def _beta(options: argparse.Namespace) -> None:
-    from gvibench.engine.tuning import choose_beta
+def beta(options: argparse.Namespace) -> None:
+    """Choose beta for a problem."""
+    from gvibench.engine.beta import choose_beta
     from gvibench.store.prepared import read_prepared
 
     job = _job(options)
@@ -137,49 +136,52 @@ def _beta(options: argparse.Namespace) -> None:
     print(f"beta {best:g}")
 
 
-def _tune(options: argparse.Namespace) -> None:
+def tune(options: argparse.Namespace) -> None:
+    """Run one round of tuning."""
     from gvibench.engine.tuning import next_grid, try_grid
     from gvibench.engine.tuning_grid import first_grid
     from gvibench.store.choices import read_choices
     from gvibench.store.prepared import read_prepared
 
     job = _job(options)
-    tuning = job["tuning"]
-    previous = options.previous
-    grid = first_grid(tuning) if previous is None else next_grid(previous, tuning)
-    template = {**job["spec"], **read_choices(options.choices)}
+    settings, previous = job["tuning"], options.previous
+    grid = first_grid(settings) if previous is None else next_grid(previous, settings)
+    template = {**job["spec"], **read_choices(options.choices, {"beta"})}
     data = read_prepared(options.data)
-    try_grid(template, tuning, grid, data, options.out, job["code_hash"])
+    try_grid(template, settings, grid, data, options.out, job["code_hash"])
 
 
-def _choose(options: argparse.Namespace) -> None:
-    from gvibench.engine.tuning import choose
+def choose(options: argparse.Namespace) -> None:
+    """Choose step size and initial scale from the rounds of tuning."""
+    from gvibench.engine.tuning import choose as choose_point
 
     job = _job(options)
-    who = f"tuning of {job['spec']['solver']} on {job['spec']['data']['dataset']}"
-    choice = choose(options.rounds, options.out, job["tuning"]["prefer"])
-    print(f"{who}: {choice}")
+    choice = choose_point(options.rounds, options.out, job["tuning"]["prefer"])
+    spec = job["spec"]
+    print(f"tuning of {spec['solver']} on {spec['data']['dataset']}: {choice}")
 
 
-def _aggregate(options: argparse.Namespace) -> None:
-    from gvibench.spec.run import hash_text
+def aggregate(options: argparse.Namespace) -> None:
+    """Merge all traces of a study, and write its manifest."""
+    from gvibench.spec.canonical import hash_text
     from gvibench.store.files import atomic_path
-    from gvibench.study.aggregate import aggregate
+    from gvibench.study.aggregate import aggregate as aggregate_traces
     from gvibench.study.config import load_config
     from gvibench.study.expand import expand
 
     job = _job(options)
-    config = load_config(json.loads(options.config))
-    manifest = expand(config).manifest(job["study"])
+    settings = load_config(json.loads(options.config))
+    manifest = expand(settings).manifest(job["study"])
     if hash_text(manifest) != job["manifest"]:
-        raise UserError("the code has changed since this job was planned: start snakemake again")
+        raise UserError("the code has changed since this job was planned: run snakemake again")
     with atomic_path(options.manifest) as part:
         part.write_text(manifest)
-    dask = None if config.dask is None else config.dask.model_dump(mode="json")
-    aggregate(options.manifest, options.out, root=options.root, dask=dask)
+    dask = None if settings.dask is None else settings.dask.model_dump(mode="json")
+    aggregate_traces(options.manifest, options.out, root=options.root, dask=dask)
 
 
-def _config(options: argparse.Namespace) -> None:
+def config(options: argparse.Namespace) -> None:
+    """Store the config of a study with its results."""
     from gvibench.store.files import atomic_path
     from gvibench.study.config import to_yaml
 
@@ -187,25 +189,29 @@ def _config(options: argparse.Namespace) -> None:
         part.write_text(to_yaml(_job(options)["config"]))
 
 
-def _table(options: argparse.Namespace) -> None:
+def table(options: argparse.Namespace) -> None:
+    """Write a table."""
     from gvibench.tables import write_tables
 
     write_tables(_job(options), options.aggregate, options.out)
 
 
-def _figure(options: argparse.Namespace) -> None:
+def figure(options: argparse.Namespace) -> None:
+    """Draw a figure."""
     from gvibench.figures import draw
 
     draw(_job(options), options.aggregate, options.out)
 
 
-def _summary(options: argparse.Namespace) -> None:
-    from gvibench.report import write_summary
+def summary(options: argparse.Namespace) -> None:
+    """Write the summary of a study."""
+    from gvibench.report.summary import write_summary
 
     write_summary(_job(options), options.aggregate, options.out)
 
 
-def _page(options: argparse.Namespace) -> None:
+def page(options: argparse.Namespace) -> None:
+    """Write the report page of a study."""
     from gvibench.report.page import write_page
 
     write_page(_job(options), options.aggregate, options.figures, options.out)

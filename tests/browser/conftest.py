@@ -1,4 +1,4 @@
-"""A real Chromium, and pages in it that must stay quiet: no error, no request, no dialog."""
+"""Start Chromium and check that its pages cause no error, no request and no dialog."""
 
 import shutil
 from pathlib import Path
@@ -10,9 +10,9 @@ from figures.made_aggregate import make_dataset, write_aggregate
 from gvibench.report.page import write_page
 
 DESKTOP = {"width": 1400, "height": 4000}
-"""So high that every plot is in view, and drawn."""
-PATIENCE = 120_000
-"""Milliseconds to wait for something that must happen: the machine may be busy."""
+"""A viewport in which all plots are visible and therefore drawn."""
+TIMEOUT_MS = 120_000
+"""Time limit for all events. It is long because the machine may be busy."""
 
 
 @pytest.fixture(scope="session")
@@ -20,9 +20,9 @@ def chromium():
     playwright = pytest.importorskip("playwright.sync_api")
     path = shutil.which("chromium") or shutil.which("google-chrome")
     if path is None:
-        pytest.skip("there is no Chromium here")
+        pytest.skip("Chromium is not installed")
     with playwright.sync_playwright() as driver:
-        # Without its sandbox it also runs as root, as in a container.
+        # Without the sandbox, Chromium also runs as root, e.g. in a container.
         browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield browser
         browser.close()
@@ -30,28 +30,28 @@ def chromium():
 
 @pytest.fixture
 def open_page(chromium):
-    """A function that opens a file; what its pages said and asked for is checked at the end."""
+    """A function that opens a file. Errors and requests are checked at the end of the test."""
     contexts, complaints = [], []
 
-    def note(request):
+    def check_request(request):
         if not request.url.startswith(("file:", "data:", "blob:")):
             complaints.append(f"request: {request.url}")
 
-    def opened(path, fragment="", ready="html[data-ready]", **settings):
+    def open_file(path, fragment="", ready="html[data-ready]", **settings):
         context = chromium.new_context(**{"viewport": DESKTOP, **settings})
         context.grant_permissions(["clipboard-read", "clipboard-write"])
-        context.set_default_timeout(PATIENCE)
+        context.set_default_timeout(TIMEOUT_MS)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: complaints.append(f"console: {message.text}"))
         page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
         page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
-        page.on("request", note)
+        page.on("request", check_request)
         page.goto(f"{Path(path).as_uri()}{fragment}")
         page.wait_for_selector(ready)
         return page
 
-    yield opened
+    yield open_file
     for context in contexts:
         context.close()
     assert complaints == []
@@ -59,7 +59,7 @@ def open_page(chromium):
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory):
-    """The aggregate of a small study and its page."""
+    """The dataset of a small study and its page."""
     folder = tmp_path_factory.mktemp("made")
     aggregate = write_aggregate(folder, with_passes())
     write_page(JOB, aggregate, [], folder / "index.html")

@@ -1,4 +1,4 @@
-"""The study behind most of the pages that are tested."""
+"""Provide the study that most browser tests use."""
 
 from figures.made_aggregate import study
 
@@ -6,7 +6,7 @@ JOB = {"study": "made", "tables": ["datasets", "performance"], "code_hash": "c0d
 
 
 def with_passes():
-    """Return a small study whose runs also count their passes over the data."""
+    """Return the runs of a small study, which also record the passes over the data."""
     runs = study()
     for run in runs:
         run.scalars["data_passes"] = [2 * k for k in range(len(run.objective))]

@@ -1,4 +1,4 @@
-"""The site opened from the disk; `open_page` sees to it that nothing is fetched."""
+"""Test the documentation site from local files. `open_page` checks that it makes no requests."""
 
 import pytest
 
@@ -13,16 +13,16 @@ def site(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", ["index", "tutorial", "mathematics", "paper/index"])
-def test_a_page_is_shown(open_page, site, name):
+def test_a_page_shows_its_images_and_formulas(open_page, site, name):
     page = open_page(site / f"{name}.html", ready="html.js")
     assert page.is_visible("h1")
     for picture in page.query_selector_all("article img"):
-        assert picture.evaluate("(one) => one.decode().then(() => one.naturalWidth)") > 0
+        assert picture.evaluate("(image) => image.decode().then(() => image.naturalWidth)") > 0
     for formula in page.query_selector_all("math"):
         assert formula.bounding_box()["width"] > 0
 
 
 def test_the_search_finds_a_page(open_page, site):
     page = open_page(site / "index.html", ready="html.js")
-    page.locator("input[name=query]").press_sequentially("tril")  # it listens to keys
+    page.locator("input[name=query]").press_sequentially("tril")  # the search reacts to key events
     page.wait_for_selector(".md-search-result__link >> text=mathematics")

@@ -1,4 +1,4 @@
-"""Test that no step of a solver moves data between host and device or waits for a value."""
+"""No step of a solver moves data between host and device, or waits for a value."""
 
 import array_api_strict as strict
 import numpy as np
@@ -6,9 +6,9 @@ import pytest
 
 from gvibench import models, solvers
 from gvibench.check.strict_backend import DEVICE, StrictBackend, TransferError, watched_arrays
+from gvibench.engine.endings import Descent
 from gvibench.engine.recorder import Recorder
 from gvibench.numerics.numpy_backend import NumpyBackend
-from gvibench.spec.endings import Descent
 from problems import rows, spec
 
 SOLVERS = ["vn", "sr-vn", "bw-gd", "gd", "gd-chol", "svgd-density", "fb-gvi"]
@@ -16,7 +16,7 @@ MODELS = ["logistic", "non-convex", "linear"]
 
 
 @pytest.fixture(autouse=True)
-def _no_reads():
+def no_looking():
     with watched_arrays():
         yield
 
@@ -26,10 +26,10 @@ def run(backend, solver, model_name, count=3):
     given = spec(solver=solver, model=model_name, expectation=expectation, step=0.002)
     data = [rows(real=model_name == "linear", seed=seed) for seed in (0, 1)]
     model = models.build(given, backend, *data)
-    configured = solvers.configure(solver, {})
+    configured = solvers.create(solver, {})
     mean = backend.asarray(np.full(4, 0.1))
     recorder = Recorder(given, model)
-    recorder.descent = Descent.start(1e9, 0.0)  # `start` would read values
+    recorder.descent = Descent.start(1e9, 0.0)  # `start` would measure, which looks at values
     backend.sealed = True
     state = configured.init(model, mean, 0.5)
     objectives = []
@@ -45,13 +45,13 @@ def run(backend, solver, model_name, count=3):
 @pytest.mark.parametrize("model_name", MODELS)
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_steps_stay_on_the_device(solver, model_name):
-    results = run(StrictBackend(), solver, model_name)
+    found = run(StrictBackend(), solver, model_name)
     expected = run(NumpyBackend(), solver, model_name)
-    for result, truth in zip(results, expected, strict=True):
-        np.testing.assert_allclose(result, truth, rtol=1e-9, atol=1e-9)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
-READS = {
+LOOKS = {
     "float": float,
     "int": lambda x: int(x),
     "bool": bool,
@@ -67,7 +67,7 @@ READS = {
 }
 
 
-@pytest.mark.parametrize("read", READS)
-def test_reads_and_transfers_are_errors(read):
+@pytest.mark.parametrize("look", LOOKS)
+def test_the_device_notices(look):
     with pytest.raises((TransferError, TypeError, ValueError, RuntimeError, BufferError)):
-        READS[read](strict.asarray(1.0, device=DEVICE))
+        LOOKS[look](strict.asarray(1.0, device=DEVICE))

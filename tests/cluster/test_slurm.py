@@ -10,7 +10,7 @@ import xarray as xr
 import yaml
 
 from conftest import on_slurm, wait_for
-from gvibench.engine.checkpointing import checkpoint_path
+from gvibench.store.checkpoints import checkpoint_path
 from gvibench.store.traces import read_trace
 from gvibench.study.aggregate import aggregate
 from workflow.project import ROOT, Project

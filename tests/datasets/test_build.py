@@ -1,4 +1,3 @@
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -7,21 +6,21 @@ from sklearn.datasets import dump_svmlight_file, load_breast_cancer, load_svmlig
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from gvibench import datasets
-from gvibench.datasets import prepare, prepared_path
-from gvibench.datasets.catalogue import Entry, complete
-from gvibench.datasets.loaders import Source
+from gvibench.datasets.build import build
 from gvibench.datasets.read import Table
+from gvibench.datasets.source import Source
 from gvibench.errors import UserError
+from gvibench.spec.catalogue import DatasetEntry
 from gvibench.store.prepared import Prepared, read_prepared
 from gvibench.store.zarrzip import open_zip
+from gvibench.study.defaults import complete_data
 
 
 @pytest.fixture
 def prepared(tmp_path: Path):
     def make(**fields) -> Prepared:
         out = tmp_path / "out.zarr.zip"
-        prepare(complete(fields), out)
+        build(complete_data(fields), out)
         return read_prepared(out)
 
     return make
@@ -40,7 +39,9 @@ def prepared(tmp_path: Path):
         pytest.param("covtype", 500000, 81012, 54, marks=pytest.mark.slow),
     ],
 )
-def test_the_papers_sizes(name: str, train: int, test: int, d: int, libsvm_data, prepared) -> None:
+def test_data_sets_have_the_sizes_of_the_paper(
+    name: str, train: int, test: int, d: int, libsvm_data, prepared
+) -> None:
     data = prepared(dataset=name)
     assert data.train_x.shape == (train, d)
     assert data.test_x.shape == (test, d)
@@ -53,19 +54,19 @@ def test_the_papers_sizes(name: str, train: int, test: int, d: int, libsvm_data,
 
 
 @pytest.mark.parametrize("name", ["australian_scale", "breast-cancer_scale", "mushrooms"])
-def test_the_papers_split_is_reproduced_bit_for_bit(name: str, libsvm_data, prepared) -> None:
+def test_the_split_of_the_paper_is_reproduced_bit_for_bit(name: str, libsvm_data, prepared) -> None:
     x, raw = load_svmlight_file(str(libsvm_data / name))
     y = np.where(raw == raw.max(), 1.0, -1.0)
     expected = train_test_split(x.toarray(), y, test_size=0.2, random_state=42)
     data = prepared(dataset=name)
     ours = (data.train_x, data.test_x, data.train_y, data.test_y)
-    for found, wanted in zip(ours, expected, strict=True):
-        assert found.tobytes() == np.ascontiguousarray(wanted).tobytes()
+    for actual, wanted in zip(ours, expected, strict=True):
+        assert actual.tobytes() == np.ascontiguousarray(wanted).tobytes()
 
 
-def test_attributes_say_what_the_file_is(own_file, prepared) -> None:
+def test_attributes_describe_the_source(own_file, prepared) -> None:
     data = prepared(dataset="mine", path=str(own_file))
-    assert data.spec == complete({"dataset": "mine", "path": str(own_file)})
+    assert data.spec == complete_data({"dataset": "mine", "path": str(own_file)})
     assert data.attrs["kind"] == "gvibench prepared data"
     assert (data.attrs["n_train"], data.attrs["n_test"], data.attrs["d"]) == (48, 12, 7)
     assert data.attrs["labels"] == {"+1": "raw label 2", "-1": "raw label 1"}
@@ -75,8 +76,10 @@ def test_attributes_say_what_the_file_is(own_file, prepared) -> None:
 
 
 def test_sparse_input_stays_sparse_on_disk(tmp_path: Path, own_file, sparse_rows) -> None:
-    spec = complete({"dataset": "mine", "path": str(own_file), "split": "first", "train_size": 50})
-    prepare(spec, tmp_path / "out.zarr.zip")
+    spec = complete_data(
+        {"dataset": "mine", "path": str(own_file), "split": "first", "train_size": 50}
+    )
+    build(spec, tmp_path / "out.zarr.zip")
     with open_zip(tmp_path / "out.zarr.zip") as root:
         assert sorted(root.group("train").names()) == ["data", "indices", "indptr", "y"]
     data = read_prepared(tmp_path / "out.zarr.zip")
@@ -85,7 +88,7 @@ def test_sparse_input_stays_sparse_on_disk(tmp_path: Path, own_file, sparse_rows
 
 
 def test_dense_input_stays_dense_on_disk(tmp_path: Path) -> None:
-    prepare(complete({"dataset": "synthetic"}), tmp_path / "out.zarr.zip")
+    build(complete_data({"dataset": "synthetic"}), tmp_path / "out.zarr.zip")
     with open_zip(tmp_path / "out.zarr.zip") as root:
         assert sorted(root.group("train").names()) == ["x", "y"]
 
@@ -93,7 +96,7 @@ def test_dense_input_stays_dense_on_disk(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["wdbc", "digits-odd-even", "synthetic"])
 def test_preparing_twice_gives_the_same_bytes(tmp_path: Path, name: str) -> None:
     for out in ("a", "b"):
-        prepare(complete({"dataset": name}), tmp_path / out)
+        build(complete_data({"dataset": name}), tmp_path / out)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
@@ -109,16 +112,16 @@ def test_standardising_uses_only_the_training_rows(prepared) -> None:
     np.testing.assert_allclose(data.attrs["scale"], scaler.scale_)
 
 
-def test_test_rows_change_nothing_else(tmp_path: Path, sparse_rows, prepared) -> None:
+def test_test_rows_do_not_change_training_rows(tmp_path: Path, sparse_rows, prepared) -> None:
     x, y = sparse_rows
-    found = []
+    results = []
     for factor in (1.0, 1000.0):
         np.savez(tmp_path / "a.npz", X=x, y=y, X_test=x[:9] * factor, y_test=y[:9])
         path = str(tmp_path / "a.npz")
-        found.append(prepared(dataset="mine", path=path, split="given", scaling="standardize"))
-    assert found[0].train_x.tobytes() == found[1].train_x.tobytes()
-    assert found[0].attrs["mean"] == found[1].attrs["mean"]
-    assert found[0].attrs["scale"] == found[1].attrs["scale"]
+        results.append(prepared(dataset="mine", path=path, split="given", scaling="standardize"))
+    assert results[0].train_x.tobytes() == results[1].train_x.tobytes()
+    assert results[0].attrs["mean"] == results[1].attrs["mean"]
+    assert results[0].attrs["scale"] == results[1].attrs["scale"]
 
 
 def test_a_constant_column_becomes_zero(tmp_path: Path, prepared) -> None:
@@ -138,7 +141,7 @@ def test_the_intercept_is_the_last_column(own_file, prepared, scaling: str) -> N
     assert (data.test_x[:, -1] == 1).all()
 
 
-def test_other_splits_pool_the_sets_own_test_rows(libsvm_data, prepared) -> None:
+def test_random_splits_include_the_test_file(libsvm_data, prepared) -> None:
     data = prepared(dataset="leukemia", split="random", split_seed=1)
     assert len(data.train_y) + len(data.test_y) == 72
 
@@ -152,15 +155,19 @@ def test_regression_keeps_its_targets(prepared) -> None:
 @pytest.mark.parametrize(
     ("labels", "fields", "sentence"),
     [
-        ([1, 2, 3], {}, r"has 3 different labels \(1, 2, 3\): a binary one has exactly 2"),
-        ([5], {}, r"has 1 different labels \(5\): a binary one has exactly 2"),
+        (
+            [1, 2, 3],
+            {},
+            r"has 3 different labels \(1, 2, 3\), but binary classification needs exactly 2",
+        ),
+        ([5], {}, r"has 1 different labels \(5\), but binary classification needs exactly 2"),
         ([1, 2, 3, 4, 5, 6], {}, r"has 6 different labels \(1, 2, 3, 4, 5, …\)"),
         ([0, 1], {"split": "first", "train_size": 60}, r"leaves 60 training and 0 test rows"),
         ([0, 1], {"split": "first", "train_size": 0.001}, r"leaves 0 training and 60 test rows"),
         ([0, 1], {"split": "first", "train_size": 1}, r"all 1 training rows have the same label"),
     ],
 )
-def test_what_cannot_be_used_is_one_sentence(
+def test_unusable_rows_are_an_error_in_one_sentence(
     tmp_path: Path, write_svmlight, prepared, labels, fields: dict, sentence: str
 ) -> None:
     y = np.resize(labels, 60)
@@ -171,62 +178,21 @@ def test_what_cannot_be_used_is_one_sentence(
     assert not (tmp_path / "out.zarr.zip").exists()
 
 
-def load_stars(entry: Entry, spec) -> Source:
+def load_stars(entry: DatasetEntry, spec) -> Source:
     return Source(Table(np.eye(20), np.arange(20.0) % 2), labels=entry.labels)
 
 
-def test_a_set_of_another_package_is_prepared(monkeypatch, prepared) -> None:
-    stars = Entry("stars", "Stars", f"{__name__}:load_stars", "the sky", 1.0, labels={"+1": "a"})
-    monkeypatch.setattr("gvibench.datasets.catalogue.BUILT_IN", {"stars": stars})
+STARS = DatasetEntry("stars", "Stars", f"{__name__}:load_stars", "the sky", 1.0, labels={"+1": "a"})
+
+
+def test_a_data_set_of_a_plugin_is_prepared(add_plugin, prepared) -> None:
+    add_plugin("gvibench.datasets", "stars", f"{__name__}:STARS")
     assert prepared(dataset="stars").train_x.shape == (16, 20)
-
-
-class TestPreparedPath:
-    def test_it_is_made_once(self, own_cache: Path, monkeypatch) -> None:
-        spec = complete({"dataset": "wdbc"})
-        path = prepared_path(spec)
-        assert path.parent == own_cache / "prepared"
-        assert path.name.startswith("wdbc-")
-        assert path.name.endswith(".zarr.zip")
-        monkeypatch.setattr(datasets, "prepare", lambda spec, out: pytest.fail("made again"))
-        assert prepared_path(spec) == path
-
-    def test_an_incomplete_spec_has_the_same_file(self) -> None:
-        spec = complete({"dataset": "wdbc"})
-        assert prepared_path(type(spec)(dataset="wdbc")) == prepared_path(spec)
-
-    def test_another_split_or_file_has_another_file(self, tmp_path, own_file) -> None:
-        mine = {"dataset": "mine", "path": str(own_file)}
-        first = prepared_path(complete(mine))
-        assert prepared_path(complete({**mine, "split_seed": 1})) != first
-        own_file.write_text(own_file.read_text().replace("2 ", "1 ", 1))
-        assert prepared_path(complete(mine)) != first
-
-    def test_a_new_version_starts_anew(self, monkeypatch) -> None:
-        spec = complete({"dataset": "wdbc"})
-        first = prepared_path(spec)
-        monkeypatch.setattr(datasets, "PREPARED_VERSION", 99)
-        assert prepared_path(spec) != first
-
-    def test_a_missing_own_file_is_named(self) -> None:
-        spec = complete({"dataset": "mine", "path": "nowhere.svm"})
-        with pytest.raises(UserError, match=r"cannot read nowhere\.svm: No such file"):
-            prepared_path(spec)
-
-    def test_the_raw_data_are_not_needed_again(self, tmp_path, libsvm_data, monkeypatch) -> None:
-        mirror = tmp_path / "mirror"
-        mirror.mkdir()
-        shutil.copy(libsvm_data / "diabetes_scale", mirror)
-        monkeypatch.setenv("GVIBENCH_DATA", str(mirror))
-        spec = complete({"dataset": "diabetes_scale"})
-        path = prepared_path(spec)
-        shutil.rmtree(mirror)
-        assert prepared_path(spec) == path
 
 
 @pytest.mark.parametrize("form", ["npz", "svm"])
 @pytest.mark.parametrize("y", [np.linspace(-3.0, 7.0, 40), np.tile([0.0, 1.0], 20)])
-def test_targets_of_your_own_file_are_what_the_model_takes_them_for(tmp_path, form, y) -> None:
+def test_the_model_decides_how_targets_of_a_user_file_are_read(tmp_path, form, y) -> None:
     x = np.random.default_rng(0).standard_normal((40, 2))
     path = tmp_path / f"mine.{form}"
     if form == "npz":
@@ -234,19 +200,19 @@ def test_targets_of_your_own_file_are_what_the_model_takes_them_for(tmp_path, fo
     else:
         dump_svmlight_file(x, y, str(path))
     fields = {"dataset": "mine", "path": str(path), "split": "first", "train_size": 30}
-    prepare(complete(fields, "linear"), tmp_path / "real.zarr.zip")
-    found = read_prepared(tmp_path / "real.zarr.zip").train_y
-    assert np.allclose(found, y[:30], rtol=1e-14, atol=0)  # text has 16 digits
+    build(complete_data(fields, "linear"), tmp_path / "real.zarr.zip")
+    targets = read_prepared(tmp_path / "real.zarr.zip").train_y
+    assert np.allclose(targets, y[:30], rtol=1e-14, atol=0)  # text has 16 digits
     for model in ("logistic", "non-convex"):
         out = tmp_path / f"{model}.zarr.zip"
         if len(np.unique(y)) == 2:
-            prepare(complete(fields, model), out)
+            build(complete_data(fields, model), out)
             assert np.array_equal(read_prepared(out).train_y, 2 * y[:30] - 1)
         else:
             with pytest.raises(UserError, match="for real targets use model 'linear'"):
-                prepare(complete(fields, model), out)
+                build(complete_data(fields, model), out)
 
 
-def test_a_catalogue_set_of_two_classes_keeps_them_for_the_linear_model(tmp_path) -> None:
-    prepare(complete({"dataset": "wdbc"}, "linear"), tmp_path / "out.zarr.zip")
+def test_the_linear_model_keeps_the_two_classes_of_a_built_in_data_set(tmp_path) -> None:
+    build(complete_data({"dataset": "wdbc"}, "linear"), tmp_path / "out.zarr.zip")
     assert set(read_prepared(tmp_path / "out.zarr.zip").train_y) == {-1.0, 1.0}

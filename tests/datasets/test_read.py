@@ -10,7 +10,7 @@ from gvibench.errors import UserError
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress])
-def test_svmlight_is_unpacked_whatever_its_name(
+def test_packed_svmlight_is_recognised_by_its_content(
     tmp_path: Path, own_file, sparse_rows, pack
 ) -> None:
     packed = tmp_path / "mine.part"
@@ -46,7 +46,7 @@ def test_files_share_their_columns(tmp_path: Path) -> None:
         (b"BZh9 not really", "cannot read .*bad.svm as svmlight"),
     ],
 )
-def test_unusable_svmlight_is_refused_in_one_sentence(
+def test_invalid_svmlight_is_an_error_in_one_sentence(
     tmp_path: Path, content: bytes, sentence: str
 ) -> None:
     path = tmp_path / "bad.svm"
@@ -56,7 +56,7 @@ def test_unusable_svmlight_is_refused_in_one_sentence(
     assert "\n" not in str(caught.value)
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_the_message_names_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"none\.svm does not exist"):
         read_svmlight([tmp_path / "none.svm"], zero_based="auto")
     with pytest.raises(UserError, match=r"none\.npz does not exist"):
@@ -76,8 +76,8 @@ def test_npz_with_and_without_test_rows(tmp_path: Path) -> None:
     np.testing.assert_array_equal(test.x, x[:1])
 
 
-def test_further_arrays_in_an_npz_are_left_alone(tmp_path: Path) -> None:
-    names = np.array(["a", None], dtype=object)  # pickled, and never unpickled
+def test_other_arrays_in_an_npz_are_not_read(tmp_path: Path) -> None:
+    names = np.array(["a", None], dtype=object)  # stored as a pickle, which must not be loaded
     np.savez(tmp_path / "a.npz", X=X, y=Y, feature_names=names)
     assert read_npz(tmp_path / "a.npz")[0].x.shape == (3, 2)
 
@@ -103,7 +103,7 @@ X, Y = np.ones((3, 2)), np.array([0.0, 1.0, 1.0])
         ({"X": np.array([[object()]]), "y": Y[:1]}, "cannot read .*bad.npz as .npz"),
     ],
 )
-def test_unusable_npz_is_refused_in_one_sentence(tmp_path: Path, arrays, sentence: str) -> None:
+def test_invalid_arrays_are_an_error_in_one_sentence(tmp_path: Path, arrays, sentence: str) -> None:
     np.savez(tmp_path / "bad.npz", **arrays)
     with pytest.raises(UserError, match=sentence) as caught:
         read_npz(tmp_path / "bad.npz")
@@ -111,13 +111,13 @@ def test_unusable_npz_is_refused_in_one_sentence(tmp_path: Path, arrays, sentenc
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"PK\x03\x04 cut off"])
-def test_what_is_no_npz_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_npz_is_an_error(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "bad.npz").write_bytes(content)
     with pytest.raises(UserError, match=r"cannot read .*bad\.npz as \.npz"):
         read_npz(tmp_path / "bad.npz")
 
 
-def test_a_single_array_is_no_npz(tmp_path: Path) -> None:
+def test_an_npy_file_is_not_npz(tmp_path: Path) -> None:
     np.save(tmp_path / "bad.npy", X)
     (tmp_path / "bad.npy").rename(tmp_path / "bad.npz")
     with pytest.raises(UserError, match="it is not a zip archive of arrays"):
@@ -128,7 +128,7 @@ IDX = b"\0\0\x08\x02" + (2).to_bytes(4) + (3).to_bytes(4) + bytes(range(6))
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_idx(tmp_path: Path, pack) -> None:
+def test_idx_files_are_read(tmp_path: Path, pack) -> None:
     (tmp_path / "a").write_bytes(pack(IDX))
     np.testing.assert_array_equal(read_idx(tmp_path / "a"), np.arange(6).reshape(2, 3))
 
@@ -138,12 +138,12 @@ def test_idx(tmp_path: Path, pack) -> None:
     [
         (b"", "is not an idx file"),
         (b"<html>", "is not an idx file"),
-        (IDX[:-1], r"holds 5 bytes, its header says \(2, 3\)"),
-        (IDX[:10], "is cut off inside its header"),
-        (gzip.compress(IDX, mtime=0)[:-3], "is cut off or damaged"),
+        (IDX[:-1], r"has 5 bytes of data, which does not match the shape \(2, 3\)"),
+        (IDX[:10], "ends inside its header"),
+        (gzip.compress(IDX, mtime=0)[:-3], "is truncated or damaged"),
     ],
 )
-def test_unusable_idx_is_refused(tmp_path: Path, content: bytes, sentence: str) -> None:
+def test_invalid_idx_is_an_error(tmp_path: Path, content: bytes, sentence: str) -> None:
     (tmp_path / "a").write_bytes(content)
     with pytest.raises(UserError, match=sentence):
         read_idx(tmp_path / "a")

@@ -14,7 +14,7 @@ def split(count: int = 100, own_test_rows: int = 0, strata=None, **fields):
     return split_rows(spec, count, own_test_rows, strata)
 
 
-def test_sklearn_is_the_papers_split() -> None:
+def test_sklearn_is_the_split_of_the_paper() -> None:
     rows = np.arange(690)
     expected = train_test_split(rows, test_size=0.2, random_state=42)
     strata = np.where(rows < 5, 1.0, -1.0)
@@ -22,7 +22,7 @@ def test_sklearn_is_the_papers_split() -> None:
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_random_keeps_the_shares_of_the_classes() -> None:
+def test_random_is_stratified() -> None:
     strata = np.where(np.arange(100) < 10, 1.0, -1.0)
     train, test = split(strata=strata, split="random", test_size=0.2, split_seed=3)
     assert (strata[train] > 0).sum() == 8
@@ -31,7 +31,7 @@ def test_random_keeps_the_shares_of_the_classes() -> None:
     assert not np.array_equal(train, other)
 
 
-def test_first_and_given() -> None:
+def test_first_and_given_keep_the_order() -> None:
     train, test = split(10, split="first", train_size=7)
     assert (train.tolist(), test.tolist()) == (list(range(7)), [7, 8, 9])
     train, test = split(10, split="first", train_size=0.75)
@@ -84,15 +84,15 @@ def test_splits_are_disjoint_and_reproducible(kind, count, seed, train_size, tes
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"split": "first", "train_size": 101}, "train_size is 101 but there are only 100 rows"),
-        ({"split": "given", "test_size": 11}, "test_size is 11 but there are only 10 rows"),
-        ({"split": "given", "train_size": 91}, "train_size is 91 but there are only 90 rows"),
+        ({"split": "first", "train_size": 101}, "train_size is 101, but only 100 rows"),
+        ({"split": "given", "test_size": 11}, "test_size is 11, but only 10 rows"),
+        ({"split": "given", "train_size": 91}, "train_size is 91, but only 90 rows"),
         ({"train_size": 99, "test_size": 2}, "cannot split the 100 rows of 'toy': The sum of"),
         ({"train_size": 101}, "cannot split the 100 rows of 'toy'"),
         ({"split": "random", "test_size": 1}, "cannot split the 100 rows of 'toy': .*classes"),
     ],
 )
-def test_impossible_sizes_are_one_sentence(fields: dict, sentence: str) -> None:
+def test_impossible_sizes_are_an_error(fields: dict, sentence: str) -> None:
     strata = np.where(np.arange(100) % 3 == 0, 1.0, -1.0)
     with pytest.raises(UserError, match=sentence):
         split(100, 10, strata, **fields)

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from loading import load
 
 from gvibench.datasets.synthetic import generate
 
@@ -18,8 +19,8 @@ def test_the_same_seed_gives_the_same_rows() -> None:
     assert not np.array_equal(draw()[0], draw(seed=4)[0])
 
 
-def test_the_stream_is_pinned() -> None:
-    # A change here is a change of every study on synthetic data: raise PREPARED_VERSION.
+def test_the_first_rows_are_pinned() -> None:
+    # Other numbers change all studies on synthetic data: increase PREPARED_VERSION.
     x, y = draw(n=2, d=2)
     np.testing.assert_allclose(x, PINNED_X, rtol=1e-12)
     np.testing.assert_array_equal(y, PINNED_Y)
@@ -64,6 +65,15 @@ def test_strong_separation_does_not_overflow() -> None:
     assert np.isfinite(y).all()
 
 
-def test_one_column() -> None:
+def test_a_single_column_has_unit_variance() -> None:
     x, _ = draw(n=100_000, d=1)
     assert x.var() == pytest.approx(1.0, rel=0.02)
+
+
+def test_options_set_size_and_target() -> None:
+    source = load({"dataset": "synthetic", "options": {"n": 50, "d": 4}})
+    assert source.table.x.shape == (50, 4)
+    assert set(source.table.y) == {-1.0, 1.0}
+    source = load({"dataset": "synthetic", "options": {"target": "regression"}})
+    assert source.regression
+    assert source.labels == {}

@@ -23,9 +23,10 @@ from pathlib import Path
 import coverage
 
 PARSERS = (
-    *("datasets.build", "datasets.catalogue", "datasets.loaders", "datasets.read"),
-    *("datasets.split", "spec.run", "store.prepared", "store.traces", "store.zarrzip"),
-    *("study.config", "study.expand", "study.variants"),
+    *("datasets.build", "datasets.mnist", "datasets.read", "datasets.split", "datasets.user_file"),
+    *("spec.catalogue", "spec.run", "spec.validate"),
+    *("store.prepared", "store.traces", "store.zarrzip"),
+    *("study.config", "study.defaults", "study.expand", "study.variants"),
 )
 """Modules that read or validate input."""
 MIN_COVERAGE = 0.9

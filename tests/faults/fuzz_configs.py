@@ -10,12 +10,13 @@ from fuzz_raw_files import SVMLIGHT
 from fuzz_target import Target, through_cli
 from mutations import ODD, corrupt_node, misspelt, mutate_bytes, mutate_tree, places
 
-from gvibench import solvers
-from gvibench.datasets import catalogue
 from gvibench.errors import UserError
-from gvibench.spec.run import DataSpec, RunSpec, parse
-from gvibench.study.cleanup import estimate_cost
+from gvibench.registry import SOLVERS
+from gvibench.spec.run import DataSpec, RunSpec
+from gvibench.spec.validate import parse
 from gvibench.study.config import load_config
+from gvibench.study.cost import estimate_cost
+from gvibench.study.defaults import complete_data, validate_solver
 from gvibench.study.expand import expand
 from gvibench.study.resources import runtime_minutes
 
@@ -30,7 +31,7 @@ def config_targets(folder: Path) -> list[Target]:
 
 def run_spec() -> RunSpec:
     """Return the spec of a small run."""
-    data = catalogue.complete(DataSpec(dataset="synthetic", options={"n": 30, "d": 2}))
+    data = complete_data({"dataset": "synthetic", "options": {"n": 30, "d": 2}})
     return RunSpec(data=data, beta=0.5, solver="vn", step=0.1, iterations=6, record=("flow_time",))
 
 
@@ -123,7 +124,7 @@ def _configs(folder: Path) -> list[Target]:
 
 def _feed_config(config: Any) -> None:
     if not isinstance(config, dict):
-        raise UserError("config holds no settings")  # `read_config` rejects such files
+        raise UserError("config has no settings")  # `read_config` rejects such files
     plan = expand(load_config(config))
     estimate_cost(plan)
     for study in plan.config.studies:
@@ -155,7 +156,7 @@ def _make_combination(rng: random.Random, k: int) -> Any:
         "gap": rng.choice(("optimum", "best-seen")),
     }
     data = {"synthetic": {"options": {"n": 20, "d": rng.choice((2, 40)), "target": target}}}
-    solver = rng.choice(solvers.names())
+    solver = rng.choice(SOLVERS.names())
     return {"studies": {"s": {"datasets": data, "solvers": [solver], **chosen}}}
 
 
@@ -199,8 +200,8 @@ def _specs(folder: Path) -> list[Target]:
 
     def feed_spec(text: str) -> None:
         run = parse(RunSpec, text, "--spec")
-        catalogue.complete(run.data)
-        solvers.configure(run.solver, run.solver_options)
+        complete_data(json.loads(text)["data"])
+        validate_solver(run)
         run.problem().with_exact_expectations().canonical()
 
     def make_flags(rng: random.Random, k: int) -> list[str]:
@@ -220,7 +221,8 @@ def _specs(folder: Path) -> list[Target]:
         return json.dumps(mutate_tree(rng, spec["data"]), default=str, skipkeys=True)
 
     def feed_data_spec(text: str) -> None:
-        catalogue.complete(parse(DataSpec, text, "--spec"))
+        parse(DataSpec, text, "--spec")
+        complete_data(json.loads(text))
 
     return [
         Target("run spec", 600, make_spec, feed_spec, ""),

@@ -4,6 +4,7 @@ import bz2
 import contextlib
 import gzip
 import hashlib
+import importlib
 import io
 import os
 import random
@@ -16,12 +17,14 @@ import numpy as np
 from fuzz_target import Target, through_cli
 from mutations import mutate_bytes, mutate_members
 
-from gvibench.datasets import catalogue, loaders
 from gvibench.datasets.build import build
 from gvibench.datasets.read import read_idx
 from gvibench.errors import UserError
+from gvibench.registry import DATASETS
+from gvibench.spec.catalogue import File, entry
 from gvibench.spec.run import DataSpec
 from gvibench.store.prepared import read_prepared
+from gvibench.study.defaults import complete_data
 
 SVMLIGHT = (
     b"1 1:0.5 2:1 7:-3e-2\n-1 2:3\n1 1:1\n-1 3:2 # comment\n-1 1:1\n1 2:2\n" * 4,
@@ -117,7 +120,7 @@ def _catalogued_files(folder: Path) -> list[Target]:
         return files
 
     def feed_idx(contents: list[bytes]) -> None:
-        spec = DataSpec(dataset="mnist", options={"negative": "1"})
+        spec = complete_data({"dataset": "mnist", "options": {"negative": "1"}})
         names = [f"{k}-idx" for k in range(4)]
         for name, content in zip(names, contents, strict=True):
             (folder / name).write_bytes(content)
@@ -130,11 +133,11 @@ def _catalogued_files(folder: Path) -> list[Target]:
         return rows if k == 0 else mutate_bytes(rng, rows)
 
     def feed_mnist_text(content: bytes) -> None:
-        spec = DataSpec(dataset="mnist", options={"source": "libsvm"})
+        spec = complete_data({"dataset": "mnist", "options": {"source": "libsvm"}})
         _build_from(spec, {"mnist-train": content, "mnist-test": content}, folder)
 
     def feed_libsvm(content: bytes) -> None:
-        spec = DataSpec(dataset="australian_scale", train_size=10)
+        spec = complete_data({"dataset": "australian_scale", "train_size": 10})
         _build_from(spec, {"libsvm-file": content}, folder, d=7)
 
     return [
@@ -157,20 +160,19 @@ def _build_from(
     for name, content in contents.items():
         (folder / name).write_bytes(content)
     files = tuple(
-        catalogue.File(name, f"https://x/{name}", hashlib.sha256(content).hexdigest())
+        File(name, f"https://x/{name}", hashlib.sha256(content).hexdigest())
         for name, content in contents.items()
     )
-    entry = catalogue.entry(spec.dataset)
-    entry = replace(entry, files=files, d=d or entry.d)
-    # The loader of MNIST reads these constants instead of the files of the entry.
-    constant = "MNIST_LIBSVM" if spec.options.get("source") == "libsvm" else "MNIST_IDX"
+    known = entry(spec.dataset)
+    kind = "alternative_files" if spec.options.get("source") == "libsvm" else "files"
+    changed = replace(known, d=d or known.d, **{kind: files})
+    module, _, attribute = DATASETS.built_in[spec.dataset].partition(":")
     with (
-        mock.patch.dict(catalogue.BUILT_IN, {spec.dataset: entry}),
-        mock.patch.object(loaders, constant, files),
+        mock.patch.object(importlib.import_module(module), attribute, changed),
         mock.patch.dict(os.environ, {"GVIBENCH_DATA": str(folder)}),
         contextlib.redirect_stderr(io.StringIO()),
     ):
-        build(catalogue.complete(spec), folder / "built.zarr.zip")
+        build(spec, folder / "built.zarr.zip")
 
 
 def _idx(values: np.ndarray) -> bytes:

@@ -15,18 +15,22 @@ from fuzz_target import Target
 from mutations import mutate_bytes, mutate_members, mutate_tree
 from small_study import STUDY, Study
 
-from gvibench.analysis.configurations import open_aggregate
 from gvibench.cli.main import main
 from gvibench.engine.execute import execute
-from gvibench.engine.optimum import find_optimum, read_optimum, write_optimum
-from gvibench.engine.tuning import read_round, try_grid
+from gvibench.engine.optimum import find_optimum
+from gvibench.engine.tuning import try_grid
 from gvibench.engine.tuning_grid import Grid
 from gvibench.errors import UserError
+from gvibench.store.aggregates import open_aggregate
 from gvibench.store.choices import read_choice, read_choices
+from gvibench.store.manifest import read_manifest
+from gvibench.store.optima import read_optimum, write_optimum
 from gvibench.store.prepared import read_prepared
 from gvibench.store.traces import PACKED, read_traces, to_group, write_trace
+from gvibench.store.tuning_rounds import read_round
 from gvibench.store.zarrzip import Group, write_zip
-from gvibench.study.aggregate import aggregate, check, read_manifest
+from gvibench.study.aggregate import aggregate
+from gvibench.study.cleanup import find_bad_traces
 from gvibench.study.config import load_config
 from gvibench.study.expand import expand
 
@@ -45,11 +49,11 @@ def _zip_files(folder: Path) -> list[Target]:
     data = read_prepared(files["data"])
     path = folder / "corrupt.zarr.zip"
     [trace] = read_traces(files["trace"])
-    row = {"path": str(path), "group": None, "opened": []}
+    row = {"path": str(path), "group": None, "tuned_fields": []}
     row |= {"spec_hash": spec.spec_hash, "code_hash": trace.attrs["code_hash"]}
 
     def read_checked(path: Path) -> object:
-        if problems := check([row]):
+        if problems := find_bad_traces([row]):
             raise UserError(problems[str(path)])
         [trace] = read_traces(path)
         return sorted((name, values.tobytes()) for name, values in trace.scalars.items())

@@ -40,7 +40,7 @@ class Study:
 
     def prepare(self) -> int:
         return max(
-            run_stage(["prepare", "--job", job.text, "--out", job.path])
+            run_stage(["prepare", "--job", job.params, "--out", job.path])
             for job in self.plan.data.values()
         )
 
@@ -48,7 +48,7 @@ class Study:
         return max(
             (
                 run_stage(
-                    ["optimum", "--job", job.text, "--data", job.data.path, "--out", job.path]
+                    ["optimum", "--job", job.params, "--data", job.data.path, "--out", job.path]
                 )
                 for job in self.plan.optima.values()
             ),
@@ -57,24 +57,24 @@ class Study:
 
     def run(self) -> int:
         return max(
-            run_stage(["run", "--job", job.text, "--data", job.data.path, "--out", job.path])
+            run_stage(["run", "--job", job.params, "--data", job.data.path, "--out", job.path])
             for job in self.plan.runs.values()
         )
 
     def aggregate(self) -> int:
         words = ["--manifest", str(self.manifest), "--out", str(self.aggregate_path)]
         words += ["--root", ".", "--config", json.dumps(self.plan.settings_of("s"))]
-        return run_stage(["aggregate", "--job", self.plan.aggregate_text("s"), *words])
+        return run_stage(["aggregate", "--job", self.plan.params("aggregate", "s"), *words])
 
     def table(self, name: str) -> int:
         out = self.root / "tables" / f"{name}.csv"
         words = ["--aggregate", str(self.aggregate_path), "--out", str(out)]
-        return run_stage(["table", "--job", self.plan.table_text("s", name), *words])
+        return run_stage(["table", "--job", self.plan.params("table", "s", name), *words])
 
     def figure(self, name: str) -> int:
         out = self.root / "figures" / f"{name}.pdf"
         words = ["--aggregate", str(self.aggregate_path), "--out", str(out)]
-        return run_stage(["figure", "--job", self.plan.figure_text("s", name), *words])
+        return run_stage(["figure", "--job", self.plan.params("figure", "s", name), *words])
 
     def traces(self) -> list[Path]:
         return sorted(map(Path, self.plan.runs))

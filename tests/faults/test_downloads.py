@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from gvibench.datasets import fetch
-from gvibench.datasets.catalogue import File
 from gvibench.datasets.fetch import raw_file
 from gvibench.errors import UserError
+from gvibench.spec.catalogue import File
 
 TEXT = b"1 1:0.5 2:1\n2 2:3\n2 1:1\n" * 1000
 FILE = File("toy", "https://example.invalid/toy", hashlib.sha256(TEXT).hexdigest())

@@ -11,17 +11,19 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from project import Project
 from small_study import STUDY, Study
 
 from gvibench.cli import main as cli
-from gvibench.datasets import prepared_path
-from gvibench.engine.checkpointing import checkpoint_path
+from gvibench.datasets.build import build
+from gvibench.datasets.cache import prepared_path
 from gvibench.engine.execute import execute
 from gvibench.errors import UserError
 from gvibench.spec.run import DataSpec, RunSpec
+from gvibench.store.checkpoints import checkpoint_path
 from gvibench.store.files import atomic_path
 from gvibench.store.traces import read_trace, write_trace
+from gvibench.study.defaults import complete_data
+from project import Project
 
 SYNTHETIC = ["--dataset", "synthetic", "--data-option", "n=60", "--data-option", "d=3"]
 RUN = [*SYNTHETIC, "--solver", "vn", "--step", "0.1", "--iterations", "30"]
@@ -79,7 +81,7 @@ def test_trace_of_another_run_is_named_and_repaired(study, capsys):
     first, second = study.traces()
     shutil.copyfile(second, first)
     assert study.aggregate() == 2
-    assert f"{first} is of another run" in capsys.readouterr().err
+    assert f"{first} does not match the settings of this run" in capsys.readouterr().err
     assert cli.main(["repair", str(study.config)]) == 0
     assert not first.exists()
     assert second.exists()
@@ -116,7 +118,7 @@ def test_no_table_or_figure_from_damaged_aggregate(study, capsys, damage):
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damaged_checkpoint_is_ignored(tmp_path, damage):
     """The run starts from the beginning and produces the same objectives."""
-    data = DataSpec(dataset="synthetic", options={"n": 60, "d": 3})
+    data = complete_data({"dataset": "synthetic", "options": {"n": 60, "d": 3}})
     prepared = prepared_of(data, tmp_path)
     spec = RunSpec(data=prepared.spec, beta=0.5, solver="vn", step=0.1, iterations=20)
     undisturbed = execute(spec, prepared).scalars["objective"]
@@ -128,11 +130,10 @@ def test_damaged_checkpoint_is_ignored(tmp_path, damage):
 
 
 def prepared_of(data: DataSpec, folder: Path):
-    from gvibench.datasets import prepare
     from gvibench.store.prepared import read_prepared
 
     out = folder / "data.zarr.zip"
-    prepare(data, out)
+    build(data, out)
     return read_prepared(out)
 
 
@@ -228,7 +229,7 @@ def test_read_only_results_folder_stops_snakemake_with_one_sentence(tmp_path):
         check=False,
     )
     assert done.returncode == 1
-    assert "results does not take new files" in done.stderr
+    assert "results is not a writable folder" in done.stderr
     assert "Traceback" not in done.stderr
     assert list(results.iterdir()) == []
 
@@ -250,7 +251,9 @@ def test_cache_is_removed_while_in_use(tmp_path, monkeypatch):
     try:
         for k in range(20):
             try:
-                prepared_path(DataSpec(dataset="synthetic", options={"n": 50 + k, "d": 3}))
+                prepared_path(
+                    complete_data({"dataset": "synthetic", "options": {"n": 50 + k, "d": 3}})
+                )
                 outcomes.add("prepared")
             except UserError as error:
                 assert str(error).startswith("cannot write")  # noqa: PT017
@@ -281,7 +284,7 @@ def test_system_clock_jumps_backwards(tmp_path, monkeypatch):
     now = time.time()
     ticks = iter(range(10**9))
     monkeypatch.setattr(time, "time", lambda: now - 3600.0 * next(ticks))
-    data = DataSpec(dataset="synthetic", options={"n": 60, "d": 3})
+    data = complete_data({"dataset": "synthetic", "options": {"n": 60, "d": 3}})
     prepared = prepared_of(data, tmp_path)
     spec = RunSpec(data=prepared.spec, beta=0.5, solver="vn", step=0.1, iterations=20)
     trace = execute(spec, prepared, checkpoint=tmp_path / "c", checkpoint_every=0.0)
@@ -307,9 +310,9 @@ def test_part_files_are_cleaned_after_an_hour(study):
 
 
 def test_code_changes_between_plan_and_aggregation(study, monkeypatch, capsys):
-    planned = study.plan.aggregate_text("s").replace('"manifest":"', '"manifest":"0')
-    monkeypatch.setattr(type(study.plan), "aggregate_text", lambda self, name: planned)
+    planned = study.plan.params("aggregate", "s").replace('"manifest":"', '"manifest":"0')
+    monkeypatch.setattr(type(study.plan), "params", lambda self, *names: planned)
     before = study.manifest.read_bytes() if study.manifest.exists() else None
     assert study.aggregate() == 2
-    assert "changed since this job was planned: start snakemake again" in capsys.readouterr().err
+    assert "changed since this job was planned: run snakemake again" in capsys.readouterr().err
     assert (study.manifest.read_bytes() if study.manifest.exists() else None) == before

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from gvibench.datasets.read import read_idx, read_npz, read_svmlight
 from gvibench.errors import UserError
-from gvibench.spec.run import RunSpec, parse
+from gvibench.spec.run import RunSpec
+from gvibench.spec.validate import parse
 from gvibench.study.config import load_config, read_config
 from gvibench.study.expand import expand
 
@@ -119,7 +120,7 @@ INCOMPATIBLE = {
     ),
     "tuned beta and non-convex": (
         {"model": "non-convex", "beta": "tuned"},
-        "give beta a number",
+        "set beta to a number",
     ),
     "varied solver option": (
         {"vary": {"solver_options": [{"kernel": "none"}]}},

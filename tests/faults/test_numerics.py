@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from small_study import Study
 
-from gvibench import solvers
 from gvibench.cli import main as cli
 from gvibench.engine.execute import execute
 from gvibench.engine.optimum import find_optimum
 from gvibench.errors import UserError
-from gvibench.spec.endings import STATUSES
+from gvibench.registry import SOLVERS
 from gvibench.spec.run import RunSpec
+from gvibench.spec.statuses import STATUSES
 from gvibench.store.prepared import read_prepared
 from gvibench.store.traces import read_trace
 
@@ -81,9 +81,7 @@ STRESS = {
         *(tiny, one_column, wide, all_zero),
     )
 }
-SOLVERS = [
-    name for name in solvers.names() if name != "ng-flow"
-]  # slow, and the continuous limit of vn
+KINDS = [name for name in SOLVERS.names() if name != "ng-flow"]  # slow, the limit of vn
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +107,7 @@ def check_ending(trace) -> None:
     assert np.isfinite(trace.mean).all()
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", KINDS)
 @pytest.mark.parametrize("data", STRESS)
 def test_runs(prepared, data, solver):
     for expectation, step in itertools.product(("exact", "piecewise"), (1e-3, 1.0)):

@@ -6,16 +6,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from project import ROOT, Project
 from small_study import STUDY, Study
 
-from gvibench.datasets import catalogue
 from gvibench.datasets.read import read_npz
 from gvibench.errors import UserError
+from gvibench.registry import DATASETS
+from gvibench.spec.catalogue import entry
 from gvibench.stages import main as run_stage
 from gvibench.study.config import load_config
 from gvibench.study.expand import expand
 from gvibench.tables.formats import escape_markdown
+from project import ROOT, Project
 
 MALICIOUS = (
     *("../up", "..", ".", "/etc/x", "a/b", "a b", "$(touch pwned)", "`id`", "a;b", "a'b", 'a"b'),
@@ -134,7 +135,7 @@ def test_yaml_does_not_create_objects(tmp_path):
 
     path = tmp_path / "config.yaml"
     path.write_text("studies: !!python/object/apply:os.system ['touch pwned']\n")
-    with pytest.raises(UserError, match="is not YAML"):
+    with pytest.raises(UserError, match="is not valid YAML"):
         read_config(path)
 
 
@@ -144,7 +145,7 @@ def test_titles_are_escaped(tmp_path):
     assert study.prepare() == study.run() == study.aggregate() == 0
     out = study.root / "summary.md"
     words = ["--aggregate", str(study.aggregate_path), "--out", str(out)]
-    assert run_stage(["summary", "--job", study.plan.summary_text("s"), *words]) == 0
+    assert run_stage(["summary", "--job", study.plan.params("summary", "s"), *words]) == 0
     text = out.read_text()
     assert "<script>" not in text
     assert "&lt;script>" in text
@@ -153,8 +154,8 @@ def test_titles_are_escaped(tmp_path):
 
 def test_downloads_use_https_and_are_checked():
     """Two files without a known hash are checked by rows, columns, labels and non-zeros."""
-    files = [file for name in catalogue.names() for file in catalogue.entry(name).files]
-    files += [*catalogue.MNIST_IDX, *catalogue.MNIST_LIBSVM]
+    entries = [entry(name) for name in DATASETS.names()]
+    files = [file for known in entries for file in (*known.files, *known.alternative_files)]
     for file in files:
         assert file.url.startswith("https://")
         assert "/" not in file.name

@@ -1,23 +1,26 @@
-"""Drawing figures in tests, and looking at what was drawn."""
+"""Draw figures in tests and read their content."""
 
 import matplotlib
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from gvibench.figures.style import settings
+from gvibench.registry import FIGURES
 
 PAGE = {"width": "page", "font_size": 8.0, "center": "median"}
 COLUMN = {"width": "column", "font_size": 8.0, "center": "median"}
 
 
-def plot(module, dataset, style=PAGE):
+def plot(name, dataset, style=PAGE):
+    """Return the figure of this name and the configurations that it shows."""
     with matplotlib.rc_context(settings(style)):
-        figure, shown = module.plot(dataset, style)
+        figure, shown = FIGURES.load(name)(dataset, style)
         FigureCanvasAgg(figure).draw()
     return figure, shown
 
 
 def lines(axes):
+    """Return the data of all lines by label."""
     return {line.get_label(): np.array(line.get_data()) for line in axes.get_lines()}
 
 
@@ -30,7 +33,7 @@ def legend_texts(figure):
 
 
 def legend_title(figure):
-    """Return the notes above a legend's entries as one line."""
+    """Return the notes above the entries of a legend in one line."""
     return " ".join(figure.legends[0].get_title().get_text().split())
 
 

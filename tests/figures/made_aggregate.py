@@ -1,4 +1,4 @@
-"""Aggregates with known answers: hand-made traces through the real aggregation."""
+"""Make aggregates with known results from hand-made traces, with the real aggregation."""
 
 import json
 from dataclasses import dataclass, field
@@ -6,16 +6,18 @@ from pathlib import Path
 
 import numpy as np
 
-from gvibench.analysis.configurations import open_aggregate
-from gvibench.engine.optimum import Optimum, write_optimum
-from gvibench.spec.run import RunSpec
+from gvibench.spec.canonical import hash_values
+from gvibench.spec.run import DataSpec, RunSpec
+from gvibench.store.aggregates import open_aggregate
+from gvibench.store.optima import Optimum, write_optimum
 from gvibench.store.traces import Trace, write_trace
 from gvibench.study.aggregate import aggregate
+from gvibench.study.plan import solver_title
 
 
 @dataclass
 class Run:
-    """One run: what a test says of it; the rest is filled in."""
+    """Trace of one run. Tests set some fields, the others have defaults."""
 
     objective: list
     dataset: str = "wdbc"
@@ -37,7 +39,7 @@ class Run:
 
     def run_spec(self):
         return RunSpec(
-            data={"dataset": "wdbc", "test_size": 0.2, **self.data},
+            data=DataSpec(**{"dataset": "wdbc", "test_size": 0.2, **self.data}),
             solver=self.solver_id or self.solver,
             step=self.step,
             init_scale=self.init_scale,
@@ -87,7 +89,7 @@ class Run:
 
 
 def write_aggregate(folder: Path, runs, gap="optimum", title="Made"):
-    """Write traces, optima and a manifest, aggregate them and return the path."""
+    """Write traces, optima and a manifest, and return the path of their aggregate."""
     entries = []
     for k, run in enumerate(runs):
         path = folder / f"run-{k}.zarr.zip"
@@ -122,34 +124,40 @@ def write_aggregate(folder: Path, runs, gap="optimum", title="Made"):
                 "seed": run.seed,
                 "choice": choice and str(choice),
                 "beta_choice": None,
-                "opened": ["init_scale", "step"] if choice else [],
+                "tuned_fields": ["init_scale", "step"] if choice else [],
                 "optimum": optimum and str(optimum),
                 "exact_optimum": None,
                 "code_hash": "feedfacefeedface",
-                "spec_hash": _hash(spec),
+                "spec_hash": hash_values(spec),
             }
         )
     manifest = folder / "manifest.json"
-    manifest.write_text(json.dumps({"study": "made", "title": title, "gap": gap, "runs": entries}))
+    titles: dict[str, dict[str, str]] = {}
+    for run in runs:
+        solver = run.solver_id or run.solver
+        titles.setdefault(run.solver, {})[solver] = solver_title(run.solver, solver)
+    head = {"study": "made", "title": title, "gap": gap, "solver_titles": titles}
+    manifest.write_text(json.dumps({**head, "runs": entries}))
     out = folder / "aggregate.zarr.zip"
     aggregate(manifest, out)
     return out
 
 
-def _hash(spec):
-    from gvibench.spec.run import hash_values
-
-    return hash_values(spec)
-
-
 def make_dataset(folder: Path, runs, **settings):
-    """Return the aggregate of hand-made runs, in memory."""
+    """Return the aggregate of hand-made runs in memory."""
     with open_aggregate(write_aggregate(folder, runs, **settings)) as dataset:
         return dataset.load()
 
 
+def timed_run(d, seconds, seed=0, **more):
+    """Return a run of four iterations on 40 rows and `d` features."""
+    data = {"dataset": "synthetic", "options": {"d": d}}
+    times = np.linspace(0.0, seconds, 5).tolist()
+    return Run([15.0] * 5, f"d{d}", features=d, data=data, seconds=times, seed=seed, **more)
+
+
 def study():
-    """Return a small study with everything that can happen: seeds, steps, scales, divergence."""
+    """Return a small study with several seeds, steps and initial scales, and diverged runs."""
     runs = []
     for name, optimum in (("wdbc", 10.0), ("digits_50%", 20.0)):
         for seed in range(3):

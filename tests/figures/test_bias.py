@@ -1,3 +1,5 @@
+"""Figure `bias`."""
+
 import numpy as np
 import pytest
 
@@ -12,14 +14,13 @@ from figures.drawn import (
 )
 from figures.made_aggregate import Run, make_dataset
 from gvibench.errors import UserError
-from gvibench.figures import bias
 
 PIECES = (20, 3, 10)
 EXACT_OPTIMUM = 9.0
 
 
-def on_bound(pieces, degree, above, cost, seed=0, **more):
-    """Return a run that ends so far above the exact optimum, by the bound and exactly."""
+def on_bound(pieces, degree, above, exact, seed=0, **more):
+    """Return a run by its final distances from the exact optimum, in the bound and exactly."""
     ends = EXACT_OPTIMUM + above
     spec = {"expectation": "piecewise", "pieces": pieces, "piece_degree": degree}
     return Run(
@@ -27,7 +28,7 @@ def on_bound(pieces, degree, above, cost, seed=0, **more):
         seed=seed,
         optimum=ends - 1e-9,
         spec={**spec, "record": ("objective_exact",)},
-        scalars={"objective_exact": [EXACT_OPTIMUM + 4, EXACT_OPTIMUM + cost]},
+        scalars={"objective_exact": [EXACT_OPTIMUM + 4, EXACT_OPTIMUM + exact]},
         **more,
     )
 
@@ -39,7 +40,7 @@ def dataset(tmp_path_factory):
         for seed in (0, 1):
             runs.append(on_bound(pieces, "linear", 8 / pieces, (1 + seed) / pieces**2, seed))
             runs.append(on_bound(pieces, "quadratic", 2 / pieces, 0.1 / pieces**2, seed))
-        # Has not arrived: it must not be shown, though its step is the smaller one.
+        # This configuration is not shown, because it has not converged.
         runs.append(on_bound(pieces, "linear", 50.0, 40.0, step=0.01))
     runs.append(on_bound(5, "linear", 7.0, 7.0, status="diverged"))
     made = make_dataset(tmp_path_factory.mktemp("bias"), runs)
@@ -47,7 +48,7 @@ def dataset(tmp_path_factory):
 
 
 def test_shows_both_quantities_by_pieces_and_degree(dataset):
-    figure, shown = plot(bias, dataset)
+    figure, shown = plot("bias", dataset)
     (axes,) = figure.axes
     assert axes.get_title() == "wdbc"
     drawn = lines(axes)
@@ -58,11 +59,11 @@ def test_shows_both_quantities_by_pieces_and_degree(dataset):
     np.testing.assert_allclose(drawn["quadratic: exact objective"], [at, 0.1 / at**2])
     band = axes.collections[1].get_paths()[0].vertices
     np.testing.assert_allclose(np.unique(band[band[:, 0] == 10, 1]), [0.01, 0.02])
-    assert all(one.step == 0.1 for one in shown)
+    assert all(config.step == 0.1 for config in shown)
 
 
-def test_says_how_far_runs_came_and_what_diverged(dataset):
-    figure, _ = plot(bias, dataset)
+def test_notes_contain_the_largest_gap_and_diverged_runs(dataset):
+    figure, _ = plot("bias", dataset)
     assert "within 1e-09 nat" in legend_title(figure)
     assert [text.get_text() for text in figure.axes[0].texts] == ["diverged or failed: 5 linear"]
     assert legend_texts(figure) == list(lines(figure.axes[0]))
@@ -70,13 +71,13 @@ def test_says_how_far_runs_came_and_what_diverged(dataset):
 
 @pytest.mark.parametrize("style", [PAGE, COLUMN, {**COLUMN, "font_size": 12.0}])
 def test_nothing_is_cut_or_overlaps(dataset, style):
-    figure, _ = plot(bias, dataset, style)
+    figure, _ = plot("bias", dataset, style)
     assert_nothing_is_cut_or_overlaps(figure)
 
 
-def test_other_studies_are_refused(dataset, tmp_path):
+def test_studies_without_bounds_or_exact_values_are_rejected(dataset, tmp_path):
     with pytest.raises(UserError, match="objective_exact"):
-        bias.plot(make_dataset(tmp_path, [Run([15.0, 11.0])]), PAGE)
+        plot("bias", make_dataset(tmp_path, [Run([15.0, 11.0])]))
     others = dataset.assign_coords(expectation=("run", np.full(dataset.sizes["run"], "exact")))
     with pytest.raises(UserError, match="piecewise"):
-        bias.plot(others, PAGE)
+        plot("bias", others)

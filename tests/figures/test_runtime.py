@@ -1,3 +1,5 @@
+"""Figure `runtime`."""
+
 import numpy as np
 import pytest
 
@@ -10,10 +12,8 @@ from figures.drawn import (
     plot,
     with_gid,
 )
-from figures.made_aggregate import make_dataset
+from figures.made_aggregate import make_dataset, timed_run
 from gvibench.analysis.scaling import OURS, PAPER
-from gvibench.figures import runtime
-from test_runtimes import timed
 
 SIZES = np.array([8, 16, 32, 64])
 
@@ -22,13 +22,13 @@ SIZES = np.array([8, 16, 32, 64])
 def dataset(tmp_path_factory):
     runs = []
     for seed in (0, 1):
-        runs += [timed(int(d), (4 + 2 * seed) * d**2, seed) for d in SIZES]
-        runs += [timed(int(d), 4.0 * d**1.5, seed, solver="gd") for d in SIZES]
+        runs += [timed_run(int(d), (4 + 2 * seed) * d**2, seed) for d in SIZES]
+        runs += [timed_run(int(d), 4.0 * d**1.5, seed, solver="gd") for d in SIZES]
     return make_dataset(tmp_path_factory.mktemp("runtime"), runs)
 
 
 def test_shows_the_time_per_iteration_beside_both_counts(dataset):
-    figure, _ = plot(runtime, dataset)
+    figure, _ = plot("runtime", dataset)
     titles = [axes.get_title() for axes in figure.axes]
     assert titles == [
         "n = 40: the paper's count, update only",
@@ -40,18 +40,18 @@ def test_shows_the_time_per_iteration_beside_both_counts(dataset):
         np.testing.assert_allclose(drawn["GD"], [SIZES, SIZES**1.5])
         band = axes.collections[0].get_paths()[0].vertices
         np.testing.assert_allclose(np.unique(band[band[:, 0] == 8, 1]), [64.0, 96.0])
-        (counted,) = with_gid(axes, "count")  # nobody counted for GD
+        (counted,) = with_gid(axes, "count")  # There is no count for GD.
         operations = np.array([work(40, d) for d in SIZES])
         np.testing.assert_allclose(counted[1] / operations, 1.25 * 64**2 / operations[-1])
     assert figure.axes[0].get_ylim() == figure.axes[1].get_ylim()
 
 
 def test_legend_has_the_powers(dataset):
-    figure, _ = plot(runtime, dataset)
+    figure, _ = plot("runtime", dataset)
     assert legend_texts(figure)[:2] == ["VN: $d^{2.00}$", "GD: $d^{1.50}$"]
 
 
 @pytest.mark.parametrize("style", [PAGE, COLUMN, {**COLUMN, "font_size": 12.0}])
 def test_nothing_is_cut_or_overlaps(dataset, style):
-    figure, _ = plot(runtime, dataset, style)
+    figure, _ = plot("runtime", dataset, style)
     assert_nothing_is_cut_or_overlaps(figure)

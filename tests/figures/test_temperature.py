@@ -1,3 +1,5 @@
+"""Figure `temperature`."""
+
 import numpy as np
 import pytest
 
@@ -11,14 +13,14 @@ from figures.drawn import (
     plot,
 )
 from figures.made_aggregate import Run, make_dataset
-from gvibench.figures import temperature
+from gvibench.figures.temperature import colors
 
 GAMMAS = (0.0, 0.1, 1.0)
 
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory):
-    """Two solvers, two seeds; a run ends 1 + 10 gamma + seed nats above the optimum."""
+    """Two solvers and two seeds. A run of VN ends 1 + 10 gamma + seed nats above the optimum."""
     runs = []
     for gamma in reversed(GAMMAS):
         for seed in (0, 1):
@@ -31,26 +33,26 @@ def dataset(tmp_path_factory):
 
 
 def test_gaps_have_the_colour_of_their_temperature(dataset):
-    figure, _ = plot(temperature, dataset)
+    figure, _ = plot("temperature", dataset)
     axes = figure.axes[0]
-    assert axes.get_title() == "wdbc"  # no panel per temperature
+    assert axes.get_title() == "wdbc"  # one panel for all temperatures
     drawn = lines(axes)
     assert len(drawn) == 6
     np.testing.assert_allclose(drawn["VN, 0"][1], [40.0, 10.0, 1.5])
     np.testing.assert_allclose(drawn["VN, 0.1"][1], [40.0, 10.0, 2.5])
-    np.testing.assert_allclose(drawn["BW-GD, 0"][1], [40.0, 30.0, 5.0])  # seed 0 alone
-    colors = temperature.colors(GAMMAS)
-    assert len(set(colors.values())) == 3
+    np.testing.assert_allclose(drawn["BW-GD, 0"][1], [40.0, 30.0, 5.0])  # only seed 0 is usable
+    shades = colors(GAMMAS)
+    assert len(set(shades.values())) == 3
     dashes = {}
     for line in axes.get_lines():
         solver, gamma = line.get_label().split(", ")
-        assert line.get_color() == colors[float(gamma)]
+        assert line.get_color() == shades[float(gamma)]
         dashes.setdefault(solver, set()).add(line.is_dashed())
     assert dashes == {"VN": {False}, "BW-GD": {True}}
 
 
-def test_final_test_metrics_stand_by_temperature(dataset):
-    figure, _ = plot(temperature, dataset)
+def test_final_test_metrics_are_ordered_by_temperature(dataset):
+    figure, _ = plot("temperature", dataset)
     _, nll, accuracy = figure.axes
     assert "sum" in nll.get_ylabel()
     assert [text.get_text() for text in nll.get_xticklabels()] == ["0", "0.1", "1"]
@@ -61,8 +63,8 @@ def test_final_test_metrics_stand_by_temperature(dataset):
     np.testing.assert_allclose(accuracy.get_lines()[0].get_ydata(), 0.9)
 
 
-def test_says_what_colours_lines_and_notes_mean(dataset):
-    figure, _ = plot(temperature, dataset)
+def test_legend_explains_colours_and_lines(dataset):
+    figure, _ = plot("temperature", dataset)
     assert legend_texts(figure) == [
         r"$\gamma$ = 0",
         r"$\gamma$ = 0.1",
@@ -78,5 +80,5 @@ def test_says_what_colours_lines_and_notes_mean(dataset):
 
 @pytest.mark.parametrize("style", [PAGE, COLUMN, {**COLUMN, "font_size": 12.0}])
 def test_nothing_is_cut_or_overlaps(dataset, style):
-    figure, _ = plot(temperature, dataset, style)
+    figure, _ = plot("temperature", dataset, style)
     assert_nothing_is_cut_or_overlaps(figure)

@@ -4,7 +4,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
-    """Own data in the forms that people have: with and without test rows, and a table."""
+    """Return a folder with own data: files with and without test rows, and a CSV table."""
     folder = tmp_path_factory.mktemp("own")
     rng = np.random.default_rng(0)
     x = rng.standard_normal((80, 3))

@@ -1,15 +1,14 @@
-"""Do the jobs of a plan in one process, in the order and with the commands of the workflow.
+"""Run the jobs of a plan in one process, in the order and with the commands of the workflow.
 
-Snakemake starts a process for each job, which is most of what a tiny study costs. Here hundreds of
-studies take as long as ten do there. The rules themselves are covered by real Snakemake runs.
+Snakemake starts a process for each job, which dominates the time of a tiny study. In one process,
+hundreds of studies take as long as ten with Snakemake. Other tests run the rules with Snakemake.
 """
 
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gvibench import figures
-from gvibench import stages as worker
+from gvibench import figures, stages
 from gvibench.errors import UserError
 from gvibench.study.cleanup import require_own_files
 from gvibench.study.config import load_config
@@ -18,20 +17,20 @@ from gvibench.study.expand import expand
 
 @dataclass
 class Outcome:
-    """What became of the studies of one config."""
+    """Result of running the studies of a config."""
 
     plan: object
     failures: list = field(default_factory=list)
-    """Stage, path and last words of each job that did not end well."""
+    """Stage, output path and error message of each failed job."""
 
 
 def plan_of(studies, **config):
-    """Return the plan of some studies, or raise the sentence that rejects them."""
+    """Return the plan of the studies. Raise UserError if it is rejected."""
     return expand(load_config({"studies": studies, **config}))
 
 
 def rejection(study, **config):
-    """Return why a study is rejected; an empty text if it is accepted."""
+    """Return why a study is rejected, or an empty string if it is accepted."""
     try:
         require_own_files(plan_of({"s": study}, **config))
     except UserError as error:
@@ -40,7 +39,7 @@ def rejection(study, **config):
 
 
 def run_plan(plan, capsys=None):
-    """Do all jobs of a plan in the current directory."""
+    """Run all jobs of a plan in the current directory."""
     outcome = Outcome(plan)
 
     def call(stage, out, job, *options):
@@ -49,29 +48,29 @@ def run_plan(plan, capsys=None):
             return
         arguments = [stage, "--job", job, "--out", str(out), *map(str, options)]
         try:
-            code = worker.main(arguments)
+            code = stages.main(arguments)
         except Exception as error:
             outcome.failures.append((stage, str(out), f"{type(error).__name__}: {error}"))
             return
         if code:
-            words = capsys.readouterr().err if capsys else f"exit code {code}"
-            outcome.failures.append((stage, str(out), words.strip()))
+            message = capsys.readouterr().err if capsys else f"exit code {code}"
+            outcome.failures.append((stage, str(out), message.strip()))
 
     for job in plan.data.values():
-        call("prepare", job.path, job.text)
+        call("prepare", job.path, job.params)
     for job in plan.betas.values():
-        call("beta", job.path, job.text, "--data", job.data.path)
+        call("beta", job.path, job.params, "--data", job.data.path)
     for job in plan.optima.values():
         choices = ["--choices", job.beta.path] if job.beta else []
-        call("optimum", job.path, job.text, "--data", job.data.path, *choices)
+        call("optimum", job.path, job.params, "--data", job.data.path, *choices)
     for job in plan.tuning.values():
         choices = ["--choices", job.beta.path] if job.beta else []
         for number, path in enumerate(job.rounds):
             previous = ["--previous", job.rounds[number - 1]] if number else []
-            call("tune", path, job.text, "--data", job.data.path, *previous, *choices)
-        call("choose", job.choice, job.text, "--rounds", *job.rounds)
+            call("tune", path, job.params, "--data", job.data.path, *previous, *choices)
+        call("choose", job.choice, job.params, "--rounds", *job.rounds)
     for job in plan.runs.values():
-        call("run", job.path, job.text, "--data", job.data.path, "--choices", *job.choices)
+        call("run", job.path, job.params, "--data", job.data.path, "--choices", *job.choices)
     for study in plan.config.studies:
         _report(plan, study, call)
     return outcome
@@ -83,35 +82,40 @@ def _report(plan, study, call):
     aggregate = root / "aggregate.zarr.zip"
     config = ["--config", json.dumps(plan.settings_of(study))]
     manifest = ["--manifest", root / "manifest.json", "--root", "."]
-    call("aggregate", aggregate, plan.aggregate_text(study), *config, *manifest)
+    call("aggregate", aggregate, plan.params("aggregate", study), *config, *manifest)
     for name in settings.tables:
         out = root / "tables" / f"{name}.csv"
-        call("table", out, plan.table_text(study, name), "--aggregate", aggregate)
+        call("table", out, plan.params("table", study, name), "--aggregate", aggregate)
     for name in settings.figures:
         out = root / "figures" / f"{name}.pdf"
-        call("figure", out, plan.figure_text(study, name), "--aggregate", aggregate)
+        call("figure", out, plan.params("figure", study, name), "--aggregate", aggregate)
     files = ["--figures", *sorted((root / "figures").glob("*"))]
-    call("summary", root / "summary.md", plan.summary_text(study), "--aggregate", aggregate)
+    call("summary", root / "summary.md", plan.params("summary", study), "--aggregate", aggregate)
     call(
-        "page", root / "report/index.html", plan.page_text(study), "--aggregate", aggregate, *files
+        "page",
+        root / "report/index.html",
+        plan.params("page", study),
+        "--aggregate",
+        aggregate,
+        *files,
     )
 
 
 def missing_files(plan, study):
-    """Return the files that a study lacks, and those that hold an error in place of a result."""
+    """Return the outputs of a study that are missing or contain an error."""
     root = Path(plan.config.results) / study
     settings = plan.config.studies[study]
-    wanted = [root / name for name in ("aggregate.zarr.zip", "summary.md", "report/index.html")]
+    expected = [root / name for name in ("aggregate.zarr.zip", "summary.md", "report/index.html")]
     ends = {"figures": (*figures.UNDATED, "json"), "tables": ("csv", "md", "tex")}
     for kind, names in (("figures", settings.figures), ("tables", settings.tables)):
-        wanted += [root / kind / f"{name}.{end}" for name in names for end in ends[kind]]
-    lacking = [str(path) for path in wanted if not path.exists()]
+        expected += [root / kind / f"{name}.{end}" for name in names for end in ends[kind]]
+    missing = [str(path) for path in expected if not path.exists()]
     for name in settings.figures:
         path = root / "figures" / f"{name}.json"
         if path.exists() and "error" in json.loads(path.read_text()):
-            lacking.append(f"{path}: {json.loads(path.read_text())['error']}")
+            missing.append(f"{path}: {json.loads(path.read_text())['error']}")
     for name in settings.tables:
         path = root / "tables" / f"{name}.csv"
         if path.exists() and path.read_text().startswith("error\n"):
-            lacking.append(f"{path}: {path.read_text()}")
-    return lacking
+            missing.append(f"{path}: {path.read_text()}")
+    return missing

@@ -1,7 +1,7 @@
-"""Recompute what tables and summaries claim, from the traces alone, in plain Python.
+"""Recompute the numbers of tables and summaries from the traces, in plain Python.
 
-Nothing of the package's analysis is used: traces are opened with Zarr, numbers are lists, and the
-rules are written down once more from the sentences that the pages print.
+This module is independent of the analysis in the package. It opens traces with Zarr, uses lists of
+numbers, and implements the rules from the sentences that the reports print.
 """
 
 import csv
@@ -27,7 +27,7 @@ SINGLE_ROUNDING = 1e-6
 
 
 class Run:
-    """One trace, with the labels and references that the manifest gives it."""
+    """Trace of a run, with its labels and its optimum from the manifest."""
 
     def __init__(self, entry):
         root = zarr.open_group(ZipStore(entry["path"], mode="r"), mode="r")
@@ -47,7 +47,7 @@ class Run:
         self.optimum = _optimum(entry["exact_optimum"] if self.exact else entry["optimum"])
 
     def measured(self, name):
-        """The curve by which runs on a problem are compared."""
+        """Return the curve by which runs on the same problem are compared."""
         own = self.curves[name]
         if self.exact and name in {"objective", "neg_elbo", "train_elbo_paper"}:
             pairs = zip(own, self.curves["objective_exact"], self.curves["objective"], strict=True)
@@ -76,13 +76,12 @@ def _optimum(path):
 
 
 def read_runs(root, study):
-    """Return every run of a study, each once, and the manifest."""
+    """Return the distinct runs of a study and its manifest."""
     return _read_runs(Path(root).resolve(), study)
 
 
 @functools.lru_cache(maxsize=2)
 def _read_runs(root, study):
-    """Return every run of a study, each once."""
     manifest = json.loads((Path(root) / study / "manifest.json").read_text())
     runs = {}
     for entry in manifest["runs"]:
@@ -92,7 +91,7 @@ def _read_runs(root, study):
 
 
 def gaps_of(runs, manifest):
-    """Return the gap along each run; an empty list for runs that do not count."""
+    """Return the gap along each run, or an empty list if the run is unusable."""
     lowest = defaultdict(lambda: math.inf)
     for run in runs:
         if run.usable:
@@ -115,7 +114,7 @@ def gaps_of(runs, manifest):
 
 
 def settles(run, gaps, level):
-    """Return the first and the last iteration at which the run may have settled, or None."""
+    """Return the first and the last iteration at which the gap may have settled, or None."""
     at = run.curves["iteration"]
     outside = [k for k, gap in enumerate(gaps) if not gap <= level]
     if not gaps or (outside and outside[-1] == len(gaps) - 1):
@@ -126,7 +125,7 @@ def settles(run, gaps, level):
 
 
 def reaches(run, gaps, level):
-    """Return the first and the last iteration at which the run may first have reached it."""
+    """Return the limits of the iteration at which the run first reached the level, or None."""
     at = run.curves["iteration"]
     inside = [k for k, gap in enumerate(gaps) if gap <= level]
     if not inside:
@@ -136,7 +135,7 @@ def reaches(run, gaps, level):
 
 
 def check_statuses(runs):
-    """Compare each status with what the trace itself says."""
+    """Check the status of each run against its trace."""
     for run in runs:
         objective, norm = run.curves["objective"], run.curves["grad_norm"]
         reason = run.attrs["reason"]
@@ -154,7 +153,7 @@ def check_statuses(runs):
 
 
 def check_performance(root, study):
-    """Compare each number of the table `performance` with the traces; return how many."""
+    """Check all numbers of the table `performance` against the traces and return their count."""
     runs, manifest = read_runs(root, study)
     check_statuses(runs)
     gaps = gaps_of(runs, manifest)
@@ -165,13 +164,13 @@ def check_performance(root, study):
     assert len(rows) == len(groups)
     best = best_of(groups, gaps)
     checked = 0
-    for row, members in zip(rows, _in_order(rows, groups), strict=True):
+    for row, members in zip(rows, _members_of(rows, groups), strict=True):
         checked += _check_row(row, members, gaps, best)
     return checked
 
 
-def _in_order(rows, groups):
-    """Return the members of each row: rows are found by their labels, settings and finals."""
+def _members_of(rows, groups):
+    """Yield the runs of each row, which are found by their labels and settings."""
     left = list(groups.values())
     for row in rows:
         for members in left:
@@ -182,7 +181,7 @@ def _in_order(rows, groups):
                 and float(row["step"]) == first.spec["step"]
                 and float(row["init_scale"]) == first.spec["init_scale"]
                 and all(
-                    _shown(first.spec, field) == value
+                    str(first.spec[field]) == value
                     for field, value in row.items()
                     if field in first.spec
                     and field not in {"solver", "step", "init_scale"}
@@ -199,11 +198,7 @@ def _in_order(rows, groups):
                 yield members
                 break
         else:
-            raise AssertionError(f"no runs belong to {row['problem']}, {row['method']}")
-
-
-def _shown(spec, field):
-    return str(spec[field])
+            raise AssertionError(f"no runs for {row['problem']}, {row['method']}")
 
 
 def _check_row(row, members, gaps, best):
@@ -220,14 +215,14 @@ def _check_row(row, members, gaps, best):
     for level in LEVELS:
         for kind, rule in (("first", reaches), ("settled", settles)):
             bounds = {run: rule(run, gaps[run], level) for run in usable}
-            got_there = [pair for pair in bounds.values() if pair]
-            assert int(row[f"reached_{kind}_{level:g}"]) == len(got_there)
-            if got_there:
-                low, high = min(a for a, _ in got_there), max(b for _, b in got_there)
+            reached = [pair for pair in bounds.values() if pair]
+            assert int(row[f"reached_{kind}_{level:g}"]) == len(reached)
+            if reached:
+                low, high = min(a for a, _ in reached), max(b for _, b in reached)
                 for statistic in ("min", "median", "mean", "max"):
                     assert low <= float(row[f"iterations_{kind}_{level:g}_{statistic}"]) <= high
-                if all(a == b for a, b in got_there):
-                    exact = [a for a, _ in got_there]
+                if all(a == b for a, b in reached):
+                    exact = [a for a, _ in reached]
                     _check_statistics(row, f"iterations_{kind}_{level:g}", exact)
             checked += 5
     winner = best[members[0].problem]
@@ -263,8 +258,8 @@ def _check_statistics(row, name, values):
         "max": max(values),
     }
     for key, value in expected.items():
-        found = float(row[f"{name}_{key}"])
-        assert math.isclose(found, value, rel_tol=1e-9, abs_tol=1e-9 * (1 + abs(value))), (
+        shown = float(row[f"{name}_{key}"])
+        assert math.isclose(shown, value, rel_tol=1e-9, abs_tol=1e-9 * (1 + abs(value))), (
             name,
             key,
         )
@@ -280,7 +275,7 @@ def _is_number(text):
 
 
 def stopped_by_tolerance(groups):
-    """Return the runs that reached the one tolerance that all runs on their problem have."""
+    """Return the runs that reached the tolerance common to all runs on their problem."""
     runs = [run for members in groups.values() for run in members]
     tolerances = defaultdict(set)
     for run in runs:
@@ -295,20 +290,20 @@ def stopped_by_tolerance(groups):
 
 
 def merit(members, gaps, stopped):
-    """Return what ranks a configuration, as the printed rule has it."""
+    """Return the criteria of the ranking according to the printed rule."""
     usable = [run for run in members if run.usable]
     if not usable:
         return (1.0, math.inf, math.inf)
     finals = [0.0 if run in stopped else gaps[run][-1] for run in usable]
     efforts = [settles(run, gaps[run], LEVEL) for run in usable]
-    # Where the schedule leaves efforts open, merits are compared by what is certain.
+    # If the recording schedule does not determine an effort, its upper limit is used.
     latest = sorted(pair[1] if pair else math.inf for pair in efforts)
     middle = statistics.median(latest) if math.isfinite(latest[-1]) else latest[len(latest) // 2]
     return (1 - len(usable) / len(members), max(statistics.median(finals), TIE), middle)
 
 
 def best_of(groups, gaps):
-    """Return the best configuration of each problem, or nothing where no run is usable."""
+    """Return the best configuration of each problem, or None if no run is usable."""
     best = {}
     stopped = stopped_by_tolerance(groups)
     for members in groups.values():
@@ -325,7 +320,7 @@ def best_of(groups, gaps):
 
 
 def check_summary(root, study):
-    """Check the sentences of a summary against the traces; return how many."""
+    """Check the sentences of a summary against the traces and return their count."""
     runs, manifest = read_runs(root, study)
     gaps = gaps_of(runs, manifest)
     text = (Path(root) / study / "summary.md").read_text()
@@ -336,11 +331,11 @@ def check_summary(root, study):
         r": (\d+) runs?, (\d+) problems?, (\d+) solvers?, (\d+) configurations?, (\d+) seeds?\.",
         text,
     )
-    found = [int(number) for number in counted.groups()]
-    assert found[0] == len(manifest["runs"])
-    assert found[1] == len({run.problem for run in runs})
-    assert found[3] == len(groups)
-    assert found[4] == len({run.seed for run in runs})
+    counts = [int(number) for number in counted.groups()]
+    assert counts[0] == len(manifest["runs"])
+    assert counts[1] == len({run.problem for run in runs})
+    assert counts[3] == len(groups)
+    assert counts[4] == len({run.seed for run in runs})
     statuses = Counter(run.status for run in runs)
     for status in STATUSES:
         line = re.search(rf"^- (\d+) {status}: ", text, re.MULTILINE)
@@ -352,11 +347,11 @@ def check_summary(root, study):
 
 
 def _check_best(text, groups, gaps):
-    section = text.partition("## Who was best")[2].partition("\n## ")[0]
+    section = text.partition("## Best solvers")[2].partition("\n## ")[0]
     sentences = [line for line in section.splitlines() if line.startswith("- ")]
     best = best_of(groups, gaps)
     assert len(sentences) == len(best)
-    nobody = [line for line in sentences if "nobody, because no run is usable" in line]
+    nobody = [line for line in sentences if ": no run is usable (" in line]
     assert len(nobody) == sum(members is None for members in best.values())
     expected = Counter(_claims(members, gaps) for members in best.values() if members)
     claimed = Counter()

@@ -1,9 +1,8 @@
-"""Values of every key of a config: representative ones, extreme ones, and some that are refused.
-
-A key without values fails `test_every_key_has_values`, so that a new key comes with its own.
-"""
-
 # ruff: noqa: RUF005  (sums of values read better than unpacking)
+"""Values for all keys of a config: typical, extreme and invalid ones.
+
+`test_every_key_has_values` fails if a new key has no values here.
+"""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,18 +17,18 @@ BASE: dict[str, Any] = {
     "figures": [],
     "tables": ["performance"],
 }
-"""The study that a value is put into."""
+"""Study to which each value is added."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """One value of a key."""
+    """Value of a key."""
 
     value: Any
     beside: dict[str, Any] = field(default_factory=dict)
-    """Settings of the study that the value needs or is interesting with."""
+    """Other settings of the study that the value needs."""
     rejected: str = ""
-    """Part of the sentence that refuses it; empty if it must run."""
+    """Pattern of the error message, empty if the value is valid."""
 
 
 def ok(*values, **beside):
@@ -45,7 +44,7 @@ STOCHASTIC = {"expectation": "stochastic"}
 LINEAR = {"model": "linear"}
 OWN = {"dataset": "own"}
 
-# Keys that may stand in a study, under a data set, a solver, and a solver within a data set.
+# Keys of a study, a data set, a solver, and a solver within a data set.
 ANYWHERE = {
     "model": ok("logistic", "linear", "non-convex") + bad("probit", "did you mean|should be"),
     "gamma": ok(0.0, 0.001, 0.1, 1.0, 3.0) + bad(-1.0, "greater than or equal to 0"),
@@ -137,7 +136,7 @@ OF_STUDIES = {
         ],
         {"mine": {"solver": "vn"}, "vn": {}},
     )
-    + bad({"vn": {}, "VN": {"solver": "vn"}}, "told apart")
+    + bad({"vn": {}, "VN": {"solver": "vn"}}, "give them different names")
     + bad([], "solvers"),
     "seeds": ok(1, 3, [5], [7, 3]) + bad([1, 1], "twice") + bad(0, "seeds"),
     "vary": ok(
@@ -159,7 +158,7 @@ OF_STUDIES = {
         Value({"expectation": ["exact", "piecewise"]}, {}, "objective_exact"),
         Value({"pieces": [4, 10]}, {}, "no effect"),
         Value({"data.options": [{"n": 50}, {"n": 80}]}, {"datasets": {"synthetic": {}}}),
-        Value({"step": [0.1]}, {}, "place of its own"),
+        Value({"step": [0.1]}, {}, "directly in the study"),
     ],
     "gap": ok("optimum", "best-seen"),
     "tuning": ok({}, {"rounds": 1}),
@@ -222,7 +221,7 @@ OF_CONFIG = {
 }
 
 NOT_HERE = {
-    "Dask": "needs a running Dask cluster: tests/test_parallel.py",
+    "Dask": "needs a running Dask cluster: tests/study/test_parallel.py",
     "DaskOnSlurm": "needs Slurm: tests/cluster",
 }
-"""Models whose keys other tests cover, and where."""
+"""Models whose keys are covered by other tests."""

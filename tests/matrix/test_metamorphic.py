@@ -1,4 +1,4 @@
-"""What must not change the conclusions of a study: names, orders, copies, records, other data."""
+"""Changes that must not affect the conclusions of a study, such as names and orders."""
 
 import re
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import xarray as xr
 
-from gvibench.analysis.configurations import open_aggregate
-from gvibench.report.summary import best_sentences
+from gvibench.report.findings import best_sentences
+from gvibench.store.aggregates import open_aggregate
 from gvibench.tables.performance import values_of
 from matrix.driver import plan_of, run_plan
 
@@ -34,9 +34,9 @@ def dataset_of(folder, study, monkeypatch):
 
 
 def conclusions(dataset):
-    """Return the sentences on who was best, without times, which no two runs share."""
+    """Return the sentences on the best solvers, without times, which differ between runs."""
     return [
-        re.sub(r"(iterations), [-+.\de]+ s", r"\1", sentence)
+        re.sub(r"(iterations) \([-+.\de]+ s\)", r"\1", sentence)
         for sentence in best_sentences(values_of(dataset))
     ]
 
@@ -58,14 +58,14 @@ def test_relabelling_solvers(base, tmp_path, monkeypatch):
     other = dataset_of(tmp_path / "study", {**STUDY, "solvers": solvers}, monkeypatch)
     titles = {"zeta": "VN", "alpha": "SR-VN", "mid": "BW-GD"}
     renamed = [
-        re.sub(r"\b(zeta|alpha|mid)\b", lambda found: titles[found.group()], line)
+        re.sub(r"\b(zeta|alpha|mid)\b", lambda match: titles[match.group()], line)
         for line in conclusions(other)
     ]
     assert list(map(_unordered, renamed)) == list(map(_unordered, conclusions(base)))
 
 
 def _unordered(sentence):
-    """Lists of solvers follow the order of names."""
+    """Return the sorted words, because the order of solvers depends on their names."""
     return sorted(re.split(r"[ ,;.]+", sentence))
 
 

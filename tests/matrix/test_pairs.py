@@ -1,4 +1,4 @@
-"""Pairs of settings: each two values meet in at least one study, which runs to a true report."""
+"""Each pair of values of two settings occurs in a study with a correct report."""
 
 import itertools
 import re
@@ -32,11 +32,11 @@ IMPOSSIBLE = (
     "has no test file|has no test rows",
     "records nothing exact|objective_exact",
 )
-"""Why a combination may be rejected."""
+"""Patterns of the messages with which a combination may be rejected."""
 
 
 def covering(factors, rng):
-    """Yield rows such that each pair of values of two factors is in one of them."""
+    """Yield rows that together contain each pair of values of two factors."""
     names = list(factors)
     left = {
         ((a, i), (b, j))
@@ -50,9 +50,9 @@ def covering(factors, rng):
             row = {name: int(rng.integers(len(values))) for name, values in factors.items()}
             (a, i), (b, j) = next(iter(sorted(left)))
             row |= {a: i, b: j}
-            found = {pair for pair in left if all(row[name] == value for name, value in pair)}
-            if len(found) > most:
-                best, most, covered = row, len(found), found
+            pairs = {pair for pair in left if all(row[name] == value for name, value in pair)}
+            if len(pairs) > most:
+                best, most, covered = row, len(pairs), pairs
         left -= covered
         yield {name: factors[name][k] for name, k in best.items()}
 
@@ -96,7 +96,7 @@ def test_each_pair_is_covered():
 
 
 @pytest.mark.slow
-def test_pairs_of_settings_run_to_a_true_report(folder, tmp_path, monkeypatch, capsys):
+def test_pairs_of_settings_have_correct_reports(folder, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     studies = {}
     for number, row in enumerate(covering(FACTORS, np.random.default_rng(0))):

@@ -1,7 +1,7 @@
-"""Every key of a config, at every level where it may stand, with every value of the table.
+"""All keys of a config, at all levels where they are allowed, with all values of `settings`.
 
-What the plan accepts must run to the report, and every number and sentence of the report must
-follow from the traces.
+Studies that the plan accepts must produce a report, and its numbers and sentences must agree with
+the traces.
 """
 
 import copy
@@ -19,7 +19,7 @@ ANY_TABLE = ("datasets", "winners", "runs", "runtime")
 
 
 def keys_with_values():
-    """Return the keys that the table has values of, by model of the config."""
+    """Return the keys with values in `settings`, by model of the config."""
     return {
         "Config": {"studies", *settings.OF_CONFIG},
         "Study": {*settings.ANYWHERE, *settings.OF_STUDIES},
@@ -48,7 +48,7 @@ def merged(*layers):
 
 
 def at_level(level, key, value):
-    """Return a study with a key at one of the four levels."""
+    """Return a study with a key at one of four levels."""
     study = merged(settings.BASE, {"datasets": {"wdbc": {"solvers": {"vn": {}}}}})
     for name, setting in copy.deepcopy(value.beside).items():
         of_data = name in settings.OF_DATASETS and name not in settings.OF_STUDIES
@@ -64,7 +64,7 @@ def at_level(level, key, value):
 
 
 def cases():
-    """Yield a name, a study and why it is rejected for each value of the table."""
+    """Yield a name, a study and the pattern of its error message for each value."""
     for key, values in settings.ANYWHERE.items():
         for level in ("study", "data set", "solver", "solver of data set"):
             for k, value in enumerate(values):
@@ -92,7 +92,7 @@ CASES = {name: (study, rejected) for name, study, rejected in cases()}
 
 
 def filled(value, folder):
-    """Put the folder of the own data into the paths of a study."""
+    """Insert the folder of the own data into the paths of a study."""
     if isinstance(value, dict):
         return {key: filled(item, folder) for key, item in value.items()}
     if isinstance(value, list):
@@ -100,16 +100,16 @@ def filled(value, folder):
     return value.replace("{folder}", str(folder)) if isinstance(value, str) else value
 
 
-# Values that do not go together with the rest of the study at one of the levels only.
+# Values that conflict with the rest of the study only at some levels.
 ONLY_SOMEWHERE = {
-    # Models and expectations that differ within a data set have no common measure.
+    # Models and expectations that differ within a data set cannot be compared.
     r"^(model|gamma|sigma|beta)-\d+-solver": "",
     r"^expectation-\d+-solver": "objective_exact",
     r"^record-3-solver": "",
 }
 
 
-def test_the_plan_refuses_what_the_table_says_and_nothing_else(folder):
+def test_the_plan_rejects_exactly_the_invalid_values(folder):
     wrong = []
     for name, (study, rejected) in CASES.items():
         sentence = rejection(filled(study, folder))
@@ -124,9 +124,9 @@ def test_the_plan_refuses_what_the_table_says_and_nothing_else(folder):
 
 
 def varied_outputs(study, number):
-    """Ask for one more table, and at times a figure, in turn: each meets many settings."""
+    """Add a table and sometimes a figure, in turn, so that each occurs with many settings."""
     study = copy.deepcopy(study)
-    if not study["figures"] and number % 4 == 0:  # drawing takes longer than all the rest
+    if not study["figures"] and number % 4 == 0:  # Drawing takes longer than the rest of a study.
         study["figures"] = [ANY_FIGURE[number // 4 % len(ANY_FIGURE)]]
     if study["tables"] == ["performance"]:
         study["tables"] = ["performance", ANY_TABLE[number % len(ANY_TABLE)]]
@@ -138,7 +138,7 @@ PARTS = 6
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
-def test_what_the_plan_accepts_runs_to_a_true_report(part, folder, tmp_path, monkeypatch, capsys):
+def test_accepted_studies_have_correct_reports(part, folder, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names = list(CASES)[part::PARTS]
     studies = {}
@@ -151,10 +151,10 @@ def test_what_the_plan_accepts_runs_to_a_true_report(part, folder, tmp_path, mon
 
 
 def check_studies(studies, capsys, **config):
-    """Run studies and compare everything that their reports claim with the traces."""
+    """Run studies and compare their reports with the traces."""
     plan = plan_of(studies, **config)
     outcome = run_plan(plan, capsys)
-    wrong = [f"{stage} {path}: {words}" for stage, path, words in outcome.failures]
+    wrong = [f"{stage} {path}: {message}" for stage, path, message in outcome.failures]
     for name, study in studies.items():
         wrong += [f"{name} ({study}): {path}" for path in missing_files(plan, name)]
         if "performance" in study["tables"] and not wrong:

@@ -1,4 +1,4 @@
-"""A covering subset of the settings through real Snakemake, from config to report."""
+"""A subset of the settings, run by Snakemake from the config to the report."""
 
 import subprocess
 import sys
@@ -41,7 +41,7 @@ STUDIES = {
 
 
 @pytest.mark.slow
-def test_a_covering_subset_runs_through_snakemake(tmp_path, monkeypatch):
+def test_snakemake_runs_a_subset_of_the_settings(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     studies = {name: {**BASE, **changes} for name, changes in STUDIES.items()}
     style = {"center": "geometric", "width": "column"}
@@ -56,7 +56,7 @@ def test_a_covering_subset_runs_through_snakemake(tmp_path, monkeypatch):
         assert missing_files(plan, name) == []
         assert check_performance("results", name) > 0
         assert check_summary("results", name) > 0
-    # Nothing is left to do, whatever the setting.
+    # A second run has nothing to do.
     again = subprocess.run(
         [*command, "--configfile", "c.yaml", "--dry-run"],
         capture_output=True,

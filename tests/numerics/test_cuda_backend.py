@@ -18,6 +18,7 @@ from gvibench.numerics import cuda_backend, expectations
 from gvibench.numerics.cuda_backend import CudaBackend, planned_bytes
 from gvibench.numerics.numpy_backend import NumpyBackend
 from gvibench.numerics.streamed_rows import StreamedRows
+from gvibench.registry import SOLVERS
 from gvibench.store.prepared import Prepared
 from numerics import cuda_on_cpu
 from problems import rows, spec
@@ -156,7 +157,7 @@ def test_reads_and_transfers_are_errors(stand_in):
 def steps(backend, solver, data, count=4, streamed=False, **changes):
     given = spec(solver=solver, step=0.01, **changes)
     model = models.build(given, backend, *data)
-    configured = solvers.configure(solver, {})
+    configured = solvers.create(solver, {})
     mean = backend.asarray(np.full(4, 0.1))
     with sealed(solver != "ng-flow" and given.expectation != "stochastic" and not streamed):
         state = configured.init(model, mean, 0.5)
@@ -172,7 +173,7 @@ def steps(backend, solver, data, count=4, streamed=False, **changes):
     ]
 
 
-@pytest.mark.parametrize("solver", sorted(solvers.MODULES))
+@pytest.mark.parametrize("solver", sorted(SOLVERS.built_in))
 def test_runs_agree(stand_in, solver):
     data = rows(), rows(n=25, seed=1)
     results, expected = (steps(b, solver, data) for b in (CudaBackend(), NumpyBackend()))
@@ -186,7 +187,7 @@ def test_float32_stays_float32(stand_in, solver):
     single = CudaBackend("float32")
     given = spec(solver=solver, step=0.01)
     model = models.build(given, single, *data)
-    configured = solvers.configure(solver, {})
+    configured = solvers.create(solver, {})
     state = configured.init(model, single.asarray(np.full(4, 0.1)), 0.5)
     state = configured.step(state, model, given.step)
     oracle = state.oracle

@@ -21,7 +21,7 @@ for features in (5, 60):
     data = DataSpec(dataset="test")
     spec = RunSpec(data=data, beta=1.0, solver="vn", step=0.01, expectation=expectation)
     model = models.build(spec, backend, rows, rows)
-    solver = solvers.configure("vn", {})
+    solver = solvers.create("vn", {})
     state = solver.init(model, backend.asarray(np.zeros(features)), 0.5)
     state = solver.step(state, model, spec.step)
     model.metrics(state.mean, state.factor, state.oracle)

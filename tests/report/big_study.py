@@ -1,4 +1,4 @@
-"""A study as large as real ones: 8 data sets, 8 solvers, 5 seeds, 2,000 recorded iterations."""
+"""Provide a study of realistic size: 8 data sets, 8 solvers, 5 seeds, 2,000 iterations."""
 
 from unittest.mock import patch
 
@@ -11,7 +11,7 @@ ITERATIONS = np.arange(2000)
 
 
 def write_big_study(folder):
-    """Write its aggregate; return the path. Some curves are smooth, some noisy, some oscillate."""
+    """Write the aggregate and return its path. Some curves are smooth, noisy or oscillating."""
     random = np.random.default_rng(0)
     runs = []
     for d in range(8):
@@ -20,9 +20,9 @@ def write_big_study(folder):
             for seed in range(5):
                 gaps = 500 * np.exp(-rate * random.uniform(0.9, 1.1) * ITERATIONS)
                 gaps += 1e-11 * random.random(2000)
-                if s % 4 == 2:  # as minibatches do
+                if s % 4 == 2:  # like minibatches
                     gaps *= np.exp(0.3 * random.standard_normal(2000))
-                if s % 4 == 3:  # as steps that are too long do
+                if s % 4 == 3:  # like steps that are too long
                     gaps *= 1 + 0.5 * np.sin(ITERATIONS / 7)
                 runs.append(
                     Run(
@@ -36,5 +36,5 @@ def write_big_study(folder):
                         spec={"iterations": 2000},
                     )
                 )
-    with patch("gvibench.study.aggregate.IN_PROCESS", len(runs)):  # without a cluster of its own
+    with patch("gvibench.study.aggregate.IN_PROCESS", len(runs)):  # without a Dask cluster
         return write_aggregate(folder, runs)

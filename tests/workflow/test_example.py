@@ -1,4 +1,4 @@
-"""Test that a separate package adds a solver, a data set and a figure."""
+"""Test that an installed package adds a solver, a data set and a figure."""
 
 import os
 import shutil
@@ -7,16 +7,18 @@ import sys
 
 import pytest
 import xarray as xr
-import yaml
-from project import ROOT, Project
 
-from gvibench.spec.endings import UNUSABLE
-
-EXAMPLE = ROOT / "examples/my_solver"
+from gvibench.cli.main import main
+from gvibench.spec.statuses import UNUSABLE
+from project import Project
 
 
-class WithExample(Project):
-    """A project whose jobs can import the example, installed in a separate folder."""
+class ProjectWithPlugin(Project):
+    """A project with the package that `gvibench new` creates, installed in a separate folder."""
+
+    @property
+    def package(self):
+        return self.folder / "my_solver"
 
     @property
     def installed(self):
@@ -29,23 +31,22 @@ class WithExample(Project):
 
     def install(self):
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]
-        pip += ["--no-build-isolation", "--target", str(self.installed), str(EXAMPLE)]
+        pip += ["--no-build-isolation", "--target", str(self.installed), str(self.package)]
         subprocess.run(pip, check=True)
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    config = yaml.safe_load((EXAMPLE / "config.yaml").read_text())
-    project = WithExample.create(tmp_path_factory.mktemp("example") / "project", {})
-    shutil.copy(EXAMPLE / "config.yaml", project.folder / "config/config.yaml")
+    project = ProjectWithPlugin.create(tmp_path_factory.mktemp("example") / "project", {})
+    assert main(["new", "solver", "my-solver", "--into", str(project.folder)]) == 0
+    shutil.copy(project.package / "config.yaml", project.folder / "config/config.yaml")
     project.install()
     project.snakemake()
-    assert list(config["studies"]) == ["my-solver"]
     return project
 
 
-def test_study_uses_the_package(project):
-    assert len((EXAMPLE / "config.yaml").read_text().splitlines()) == 10
+def test_a_study_uses_the_plugin(project):
+    assert len((project.package / "config.yaml").read_text().splitlines()) == 10
     study = project.folder / "results/my-solver"
     assert {path.suffix for path in study.glob("figures/my-solver-gradient.*")} == {
         ".pdf",
@@ -53,7 +54,7 @@ def test_study_uses_the_package(project):
         ".png",
         ".json",
     }
-    assert "Damped VN" in (study / "figures/my-solver-gradient.svg").read_text()
+    assert "MySolver" in (study / "figures/my-solver-gradient.svg").read_text()
     with xr.open_dataset(study / "aggregate.zarr.zip") as dataset:
         assert set(dataset["dataset"].values) == {"my-solver-moons", "wdbc"}
         mine = dataset["solver"].values == "my-solver"
@@ -62,7 +63,7 @@ def test_study_uses_the_package(project):
         assert abs(gaps.values[mine]).max() < 1e-6
 
 
-def test_package_is_listed_and_conforms(project):
+def test_the_plugin_is_listed_and_conforms(project):
     assert "my-solver " in project.gvibench("solvers").stdout
     assert "my-solver-moons" in project.gvibench("datasets").stdout
     done = project.gvibench("check", "solver", "my-solver")
@@ -86,7 +87,7 @@ def edit(project, name):
 
 
 @pytest.mark.slow
-def test_editing_the_package_reruns_dependent_jobs(project):
+def test_edits_of_the_plugin_rerun_the_jobs_that_depend_on_it(project):
     everything = set(project.outputs())
     downstream = {f"results/my-solver/{name}" for name in ENDS}
     edit(project, "figure.py")

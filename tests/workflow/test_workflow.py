@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import xarray as xr
 import yaml
-from project import ROOT, STUDY, Project
 
 from gvibench.cli.main import main
-from gvibench.engine.optimum import read_optimum
 from gvibench.numerics.cuda_backend import why_unavailable
 from gvibench.report.gallery import MARK
+from gvibench.store.optima import read_optimum
 from gvibench.store.zarrzip import open_zip
+from project import ROOT, STUDY, Project
 
 SMALL = {**STUDY, "seeds": 1, "datasets": {"first": STUDY["datasets"]["first"]}}
 
@@ -136,14 +136,14 @@ def test_files_have_the_code_hash_of_the_plan_on_each_device(tmp_path):
     plan = project.plan()
     hashes = set()
     for path, job in [*plan.runs.items(), *((job.rounds[0], job) for job in plan.tuning.values())]:
-        hashes.add(json.loads(job.text)["code_hash"])
+        hashes.add(json.loads(job.params)["code_hash"])
         with open_zip(project.folder / path) as root:
             in_file = {root.group(name).attrs["code_hash"] for name in root.names()}
-        assert in_file == {json.loads(job.text)["code_hash"]}
+        assert in_file == {json.loads(job.params)["code_hash"]}
     assert len(hashes) == 2 * 3  # two devices, with runs of two solvers and trials of one
     for path, job in plan.optima.items():
         optimum = read_optimum(project.folder / path)
-        assert optimum.attrs["code_hash"] == json.loads(job.text)["code_hash"]
+        assert optimum.attrs["code_hash"] == json.loads(job.params)["code_hash"]
 
 
 def test_duplicate_key_in_config_is_rejected(tmp_path):
@@ -152,7 +152,7 @@ def test_duplicate_key_in_config_is_rejected(tmp_path):
     project.write_config(text + text.replace("studies:", "studies: "))
     done = project.snakemake("-n", check=False)
     assert done.returncode == 1
-    assert "the key 'studies' stands twice" in done.stderr
+    assert "duplicate key 'studies' in line" in done.stderr
 
 
 @pytest.mark.skipif(why_unavailable() is None, reason="there is a device")
@@ -280,7 +280,7 @@ rule mine:
     ("change", "message"),
     [
         ({"stepp": 1.0}, "config: unknown key 'studies.s.stepp' (did you mean 'step'?)"),
-        ({"step": "1e-3"}, "is text to YAML, which wants 1.0e-3"),
+        ({"step": "1e-3"}, "is text in YAML: write 1.0e-3"),
         ({"solvers": ["sr-vm"]}, "unknown solver 'sr-vm' (did you mean 'sr-vn'?)"),
     ],
 )

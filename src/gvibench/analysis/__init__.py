@@ -1,1 +1,1 @@
-"""Answer what tables, figures and the report ask an aggregate: gaps, efforts, bands and ranks."""
+"""Compute gaps, efforts, bands, rankings and theory checks from the aggregate of a study."""

@@ -1,6 +1,6 @@
-"""Summarise the seeds of a configuration along an axis: a centre, and a band from min to max."""
+"""Summarise the seeds of a configuration along an axis by a centre, a minimum and a maximum."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,19 +11,19 @@ from gvibench.analysis.configurations import Configuration, Floats
 __all__ = [
     "CENTERS",
     "Band",
+    "band_at",
     "band_over_iterations",
     "bands_over_seconds",
-    "center_of",
     "seeds_over",
     "seeds_over_iterations",
 ]
 
-SMALLEST = 1e-16
-"""Values below this enter a geometric mean as this: zero has no logarithm."""
+MIN_GEOMETRIC = 1e-16
+"""Lower limit of values in a geometric mean, because zero has no logarithm."""
 
 
 def _geometric(rows: Floats) -> Floats:
-    return np.asarray(np.exp(np.log(np.maximum(rows, SMALLEST)).mean(axis=0)))
+    return np.asarray(np.exp(np.log(np.maximum(rows, MIN_GEOMETRIC)).mean(axis=0)))
 
 
 CENTERS: dict[str, tuple[str, Callable[[Floats], Floats]]] = {
@@ -31,15 +31,10 @@ CENTERS: dict[str, tuple[str, Callable[[Floats], Floats]]] = {
     "mean": ("mean", lambda rows: np.asarray(rows.mean(axis=0))),
     "geometric": ("geometric mean", _geometric),
 }
-"""What a line may show over the seeds: its name for readers, and the function of the rows.
+"""Name for readers and function of the rows, by the name of a centre in the config.
 
-An arithmetic mean on a logarithmic axis follows the worst seed, so it is not the default.
+The arithmetic mean is not the default because the worst seed dominates it on a logarithmic axis.
 """
-
-
-def center_of(rows: Floats, center: str) -> Floats:
-    """Return the centre of some rows, one for each seed."""
-    return CENTERS[center][1](rows)
 
 
 @dataclass(frozen=True)
@@ -55,7 +50,7 @@ class Band:
 def band_over_iterations(
     values: xr.DataArray, configuration: Configuration, center: str = "median"
 ) -> Band:
-    """Return the band over the usable seeds of a configuration."""
+    """Return the band over the usable seeds of a configuration along the iterations."""
     return _band(*seeds_over_iterations(values, configuration), center)
 
 
@@ -64,7 +59,7 @@ def seeds_over_iterations(
 ) -> tuple[Floats, Floats]:
     """Return the recorded iterations and a row of values for each usable seed.
 
-    A run that stopped before the others stays where it stopped.
+    The row of a run that stopped early repeats its last value.
     """
     rows = values.values[configuration.usable]
     recorded = ~np.isnan(rows).all(axis=0)
@@ -72,12 +67,21 @@ def seeds_over_iterations(
     return at, _carry_forward(rows[:, recorded])
 
 
+def band_at(at: Sequence[float], groups: Sequence[Floats], center: str) -> Band:
+    """Return the band of groups of values, one group for each position."""
+    middle, low, high = (
+        np.array([reduce(values) for values in groups], dtype=float)
+        for reduce in (CENTERS[center][1], np.min, np.max)
+    )
+    return Band(np.array(at, dtype=float), middle, low, high)
+
+
 def bands_over_seconds(
     dataset: xr.Dataset,
 ) -> Callable[[xr.DataArray, Configuration, str], Band]:
-    """Return a function that puts values against the solver time of their runs.
+    """Return a function that computes the band of a configuration along its solver time.
 
-    The band is at common times, up to the time at which the first seed stopped.
+    The band covers common times, up to the time at which the first seed stopped.
     """
     seconds = np.asarray(dataset["seconds"].values)
     return lambda values, configuration, center: _band(
@@ -88,27 +92,27 @@ def bands_over_seconds(
 def seeds_over(
     clock: Floats, values: xr.DataArray, configuration: Configuration, points: int = 200
 ) -> tuple[Floats, Floats]:
-    """Return common times, up to that at which the first seed stopped, and a row for each seed.
+    """Return common times and a row of values for each usable seed.
 
-    The clock (run, iteration) counts what each run has spent: seconds, or passes over the data.
-    Between two records a run has the value of the earlier one. The band begins at the first step
-    of the fastest seed, twice: with the values of the start, which a logarithmic axis has no
-    other place for, and with those after the step.
+    The clock (run, iteration) counts the seconds or the passes over the data of each run. The
+    times end where the first seed stopped. Between two records a run keeps the earlier value.
+    The first time appears twice: with the initial values, because a logarithmic axis cannot show
+    time zero, and with the values after the first step of the fastest seed.
     """
     curves = []
     for run in configuration.usable:
         known = ~np.isnan(values.values[run]) & ~np.isnan(clock[run])
         curves.append((clock[run, known], values.values[run, known]))
-    curves = [(times, found) for times, found in curves if len(times) > 1]
+    curves = [(times, seen) for times, seen in curves if len(times) > 1]
     if not curves:
         return np.empty(0), np.empty((1, 0))
     start = min(times[1] for times, _ in curves)
     stop = min(times[-1] for times, _ in curves)
     grid = np.geomspace(start, stop, points) if start > 0 else np.array([stop])
-    grid[0], grid[-1] = start, stop  # exactly: rounding must not fall short of a record
+    grid[0], grid[-1] = start, stop  # Rounding must not fall short of a record.
     rows = [
-        np.append(found[0], found[np.searchsorted(times, grid, side="right") - 1])
-        for times, found in curves
+        np.append(seen[0], seen[np.searchsorted(times, grid, side="right") - 1])
+        for times, seen in curves
     ]
     return np.append(grid[0], grid), np.array(rows)
 
@@ -116,10 +120,10 @@ def seeds_over(
 def _band(at: Floats, rows: Floats, center: str) -> Band:
     if len(rows) == 0:
         return Band(np.empty(0), np.empty(0), np.empty(0), np.empty(0))
-    return Band(at, center_of(rows, center), rows.min(axis=0), rows.max(axis=0))
+    return Band(at, CENTERS[center][1](rows), rows.min(axis=0), rows.max(axis=0))
 
 
 def _carry_forward(rows: Floats) -> Floats:
-    """Fill unknown values with the last value known before them; each row starts known."""
+    """Replace each NaN with the last value before it. Rows must not start with NaN."""
     known = np.where(np.isnan(rows), 0, np.arange(rows.shape[1]))
     return np.asarray(np.take_along_axis(rows, np.maximum.accumulate(known, axis=1), axis=1))

@@ -1,34 +1,29 @@
-"""Read an aggregate and group its runs: one configuration per problem, solver and settings.
+"""Group the runs of an aggregate into configurations.
 
-Objectives are comparable within a problem. A problem is shown as one panel of a figure; the other
-settings that vary are part of the line.
+A configuration is a problem, a solver and its settings; its runs differ only in their seeds.
+Objectives are comparable within a problem. Figures show each problem as one panel. The other
+settings that vary distinguish the lines within a panel.
 """
 
 import json
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from gvibench.errors import UserError
-from gvibench.spec.endings import UNUSABLE
 from gvibench.spec.run import ProblemSpec
-from gvibench.store.xarray_backend import GvibenchBackend
-from gvibench.store.zarrzip import open_zip
+from gvibench.spec.statuses import UNUSABLE
 
 __all__ = [
     "EXACT",
-    "KIND",
     "Configuration",
     "Floats",
     "Runs",
     "configurations",
-    "open_aggregate",
     "problem_key",
     "solver_title",
     "unique",
@@ -38,30 +33,11 @@ __all__ = [
 Floats = NDArray[np.float64]
 Runs = NDArray[np.intp]
 
-# Spelled out: importing `gvibench.study.aggregate` would tie every figure to the code of the runs.
-KIND = "gvibench aggregate"
 EXACT = "objective_exact"
 APPROXIMATION = ("expectation", "pieces", "piece_degree", "nodes")
-"""How expectations are taken: part of the problem unless its objective is recorded exactly."""
+"""Fields of the expectation, part of the problem unless its exact objective is recorded."""
 CONFIGURED = ("solver", "seed", "step", "init_scale")
-"""Fields that have a place of their own in a `Configuration`."""
-
-
-def open_aggregate(path: str | Path) -> xr.Dataset:
-    """Open the aggregate of a study; variables are read when they are used."""
-    with open_zip(path) as root:
-        root.check_chunks()
-    try:
-        dataset = xr.open_dataset(path, engine=GvibenchBackend)
-    except Exception as error:  # Zarr and xarray have many ways to say that metadata are wrong
-        raise UserError(
-            f"{path} cannot be read as an aggregate ({error}): delete the file and run snakemake "
-            "again"
-        ) from error
-    if dataset.attrs.get("kind") != KIND:
-        dataset.close()
-        raise UserError(f"{path} is not an aggregate of gvibench: give the file of a study")
-    return dataset
+"""Fields with an attribute of their own in `Configuration`."""
 
 
 def unique(values: Iterable[Any]) -> list[Any]:
@@ -70,34 +46,36 @@ def unique(values: Iterable[Any]) -> list[Any]:
 
 
 def usable(dataset: xr.Dataset) -> NDArray[np.bool_]:
-    """Return for each run whether it neither diverged nor failed."""
+    """Return a mask of the runs that neither diverged nor failed."""
     return ~np.isin(dataset["status"].values.astype(str), UNUSABLE)
 
 
 @dataclass(frozen=True, eq=False)
 class Configuration:
-    """Runs that differ in their seed only."""
+    """Runs that differ only in their seed."""
 
     dataset: str
     """Name of the data set in the study."""
     panel: str
-    """Name of the problem: the data set, with the other fields of the problem that vary."""
+    """Name of the problem: the data set and the other problem fields that vary."""
     problem: str
-    """Everything an optimum depends on; objectives are comparable where this is equal."""
+    """Key of the problem. Objectives of configurations with equal keys are comparable."""
     solver: str
     """Name of the solver in the study."""
     line: str
-    """Title of the solver, with the other fields of the method that vary."""
+    """Title of the solver and the other method fields that vary."""
     solver_id: str
+    """Registered name of the solver."""
     identity: str
-    """The spec without its seed, which breaks ties independently of names."""
+    """Spec without its seed. It breaks ties independently of labels."""
     varied: dict[str, Any]
-    """The fields behind `panel` and `line`."""
+    """Varying fields that `panel` and `line` include, with their values."""
     panel_fields: tuple[str, ...]
-    """The names of those behind `panel`."""
+    """Names of the varying fields that `panel` includes."""
     step: float
     init_scale: float
     tuned: bool
+    """Whether the tuning stage chose the step or the initial scale."""
     runs: Runs
     """Positions of the runs in the aggregate."""
     usable: Runs
@@ -111,15 +89,15 @@ class Configuration:
         return len(self.runs) - len(self.usable)
 
     def panel_without(self, *fields: str) -> str:
-        """Return the panel's name if these fields are shown in another way."""
-        left = {field: self.varied[field] for field in self.panel_fields if field not in fields}
-        return _named(self.dataset, left)
+        """Return the name of the panel without the given fields."""
+        kept = {field: self.varied[field] for field in self.panel_fields if field not in fields}
+        return _with_fields(self.dataset, kept)
 
 
 def configurations(dataset: xr.Dataset) -> list[Configuration]:
-    """Group the runs that differ in their seed only, in the order of the study.
+    """Group the runs that differ only in their seed, in the order of the study.
 
-    A run that is listed twice counts once.
+    Duplicate runs are counted once.
     """
     texts: list[str] = dataset["spec"].values.tolist()
     specs = [json.loads(text) for text in texts]
@@ -127,15 +105,14 @@ def configurations(dataset: xr.Dataset) -> list[Configuration]:
         zip(dataset["dataset"].values.tolist(), dataset["solver"].values.tolist(), strict=True)
     )
     problems = [_problem_fields(spec) for spec in specs]
-    methods = [_method_fields(spec, own) for spec, own in zip(specs, problems, strict=True)]
+    methods = [_method_fields(spec, problem) for spec, problem in zip(specs, problems, strict=True)]
     panel_fields = _varied(problems, [name for name, _ in pairs])
-    line_fields: dict[str, list[str]] = {}
-    for (_, solver), fields in _varied(methods, pairs).items():
-        line_fields[solver] = unique([*line_fields.get(solver, []), *fields])
+    line_fields = _line_fields(methods, pairs)
     titles = _titles(
-        unique((label, spec["solver"]) for (_, label), spec in zip(pairs, specs, strict=True))
+        dataset,
+        unique((label, spec["solver"]) for (_, label), spec in zip(pairs, specs, strict=True)),
     )
-    done, status = usable(dataset), dataset["status"].values
+    is_usable, status = usable(dataset), dataset["status"].values
 
     result = []
     for (name, solver, is_tuned, identity), members in _groups(
@@ -143,30 +120,40 @@ def configurations(dataset: xr.Dataset) -> list[Configuration]:
     ).items():
         first = members[0]
         runs = np.array(members, dtype=np.intp)
-        of_panel = {field: problems[first].get(field) for field in panel_fields[name]}
-        of_line = {
+        panel_values = {field: problems[first].get(field) for field in panel_fields[name]}
+        line_values = {
             field: methods[first][field] for field in line_fields[solver] if field in methods[first]
         }
         result.append(
             Configuration(
                 dataset=name,
-                panel=_named(name, of_panel),
+                panel=_with_fields(name, panel_values),
                 problem=problem_key(name, specs[first]),
                 solver=solver,
-                line=_named(titles[solver, specs[first]["solver"]], of_line),
+                line=_with_fields(titles[solver, specs[first]["solver"]], line_values),
                 solver_id=specs[first]["solver"],
                 identity=identity,
-                varied=of_panel | of_line,
-                panel_fields=tuple(of_panel),
+                varied=panel_values | line_values,
+                panel_fields=tuple(panel_values),
                 step=specs[first]["step"],
                 init_scale=specs[first]["init_scale"],
                 tuned=is_tuned,
                 runs=runs,
-                usable=runs[done[runs]],
+                usable=runs[is_usable[runs]],
                 endings=Counter(status[runs].tolist()),
             )
         )
     return result
+
+
+def _line_fields(
+    methods: Sequence[Mapping[str, Any]], pairs: Sequence[tuple[str, str]]
+) -> dict[str, list[str]]:
+    """Return, by solver, the method fields that vary on any data set."""
+    fields_by_solver: dict[str, list[str]] = {}
+    for (_, solver), fields in _varied(methods, pairs).items():
+        fields_by_solver[solver] = unique([*fields_by_solver.get(solver, []), *fields])
+    return fields_by_solver
 
 
 def _groups(
@@ -175,6 +162,7 @@ def _groups(
     specs: Sequence[dict[str, Any]],
     pairs: Sequence[tuple[str, str]],
 ) -> dict[tuple[str, str, bool, str], list[int]]:
+    """Return the positions of the runs by data set, solver, tuned and spec without seed."""
     tuned: list[bool] = dataset["tuned"].values.tolist()
     groups: dict[tuple[str, str, bool, str], list[int]] = {}
     seen: set[tuple[Any, ...]] = set()
@@ -187,9 +175,9 @@ def _groups(
     return groups
 
 
-def _titles(solvers: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Return the title of each label and solver id; equal ones are told apart by the label."""
-    titles = {pair: solver_title(*pair) for pair in solvers}
+def _titles(dataset: xr.Dataset, solvers: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """Return the title of each label and solver id. Duplicate titles get the label appended."""
+    titles = {pair: solver_title(dataset, *pair) for pair in solvers}
     labels: dict[str, set[str]] = {}
     for (label, _), title in titles.items():
         labels.setdefault(title, set()).add(label)
@@ -199,33 +187,30 @@ def _titles(solvers: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
     }
 
 
-def solver_title(label: str, solver_id: str) -> str:
-    """Return a solver's name for readers; a label of the study's own stays as it is.
+def solver_title(dataset: xr.Dataset, label: str, solver_id: str) -> str:
+    """Return the name of a solver for readers.
 
-    Where a data set replaces a solver (`sr-vn` by `sr-vn-rotated`), the name says so.
+    A label that the study has chosen itself stays as it is. Where a data set replaces a solver
+    (`sr-vn` by `sr-vn-rotated`), the title is that of the replacement.
     """
-    from gvibench.solvers import solver_class
-
-    try:
-        return solver_class(solver_id).title if solver_class(label) else label
-    except UserError:  # from a package that is not installed where the figure is drawn
-        return label
+    titles: dict[str, dict[str, str]] = dataset.attrs.get("solver_titles", {})
+    return titles.get(label, {}).get(solver_id, label)
 
 
-def is_measured_exactly(spec: Mapping[str, Any]) -> bool:
-    """Return whether the objective of a run is known with exact expectations."""
+def _has_exact_objective(spec: Mapping[str, Any]) -> bool:
+    """Return whether the objective of a run is recorded with exact expectations."""
     return spec["expectation"] in {"exact", "stochastic"} or EXACT in spec["record"]
 
 
 def _problem_fields(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that tell problems apart, those of the data with a prefix."""
-    left_out = {"data", *(APPROXIMATION if is_measured_exactly(spec) else ())}
+    """Return the fields that define the problem. Data fields have the prefix `data.`."""
+    left_out = {"data", *(APPROXIMATION if _has_exact_objective(spec) else ())}
     data = {f"data.{name}": value for name, value in spec["data"].items()}
-    own = {name: spec[name] for name in ProblemSpec.model_fields if name not in left_out}
-    return data | own
+    return data | {name: spec[name] for name in ProblemSpec.names() if name not in left_out}
 
 
 def _method_fields(spec: Mapping[str, Any], problem: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that belong neither to the problem nor to `CONFIGURED`."""
     return {
         name: value
         for name, value in spec.items()
@@ -234,7 +219,7 @@ def _method_fields(spec: Mapping[str, Any], problem: Mapping[str, Any]) -> dict[
 
 
 def problem_key(name: str, spec: Mapping[str, Any]) -> str:
-    """Return what runs have in common whose objectives are comparable."""
+    """Return a key that is equal for runs with comparable objectives."""
     return json.dumps([name, _problem_fields(spec)], sort_keys=True)
 
 
@@ -243,19 +228,20 @@ def _varied(
 ) -> dict[Any, list[str]]:
     """Return, by label, the fields that differ between the runs of that label."""
     by_label: dict[Hashable, list[Mapping[str, Any]]] = {}
-    for label, of_run in zip(labels, fields, strict=True):
-        by_label.setdefault(label, []).append(of_run)
+    for label, values in zip(labels, fields, strict=True):
+        by_label.setdefault(label, []).append(values)
     return {
         label: [
             field
-            for field in unique(field for of_run in members for field in of_run)
-            if any(of_run.get(field) != members[0].get(field) for of_run in members)
+            for field in unique(field for values in members for field in values)
+            if any(values.get(field) != members[0].get(field) for values in members)
         ]
         for label, members in by_label.items()
     }
 
 
-def _named(name: str, fields: Mapping[str, Any]) -> str:
+def _with_fields(name: str, fields: Mapping[str, Any]) -> str:
+    """Return a name followed by fields and their values, for readers."""
     words = [f"{field.removeprefix('data.')} {_word(value)}" for field, value in fields.items()]
     return ", ".join([name, *words])
 
@@ -265,6 +251,6 @@ def _word(value: Any) -> str:
         return " ".join(f"{name}={_word(item)}" for name, item in value.items()) or "default"
     if isinstance(value, list):
         return "+".join(map(_word, value)) or "none"
-    if isinstance(value, float):  # different numbers must not share a name
+    if isinstance(value, float):  # Six digits are not enough to distinguish all values.
         return f"{value:g}" if float(f"{value:g}") == value else repr(value)
     return "none" if value is None else str(value)

@@ -1,7 +1,7 @@
-"""Measure how far runs are from the best: gaps along their iterations, and the effort they took.
+"""Compute the gaps of runs along their iterations, and the effort to reach a small gap.
 
-Runs that diverged or failed are results, too: they are counted, but their values enter no
-statistic, no band and no best value seen. In arrays along `run` they are NaN.
+Runs that diverged or failed are counted as results, but no statistic, band or best value uses
+their values. In arrays along `run` they are NaN.
 """
 
 import json
@@ -27,21 +27,21 @@ __all__ = [
 ]
 
 OBJECTIVES = ("objective", "neg_elbo", "train_elbo_paper")
-"""Metrics that contain the expected training loss, and so depend on how it is taken."""
+"""Metrics that contain the expected training loss and thus depend on its approximation."""
 HIGHER_IS_BETTER = ("test_accuracy",)
 ROUNDING = 1e-10
-"""Values this little below their reference (relative) are as good as it."""
+"""Relative tolerance below the reference within which a gap counts as zero."""
 SINGLE_ROUNDING = 1e-6
-"""The same for runs in single precision."""
+"""`ROUNDING` for runs in single precision."""
 
 
 def gap(dataset: xr.Dataset, metric: str) -> xr.DataArray:
-    """Return how far each run is from the best, along its iterations: (run, iteration).
+    """Return the distance of each run from the best value, as an array (run, iteration).
 
-    The objective, and at gamma = 1 the negative ELBO, which is lowest at the same point, is
-    measured from the optimum if the study asks for it and it is known. Everything else is measured
-    from the best value that any run on the same problem has seen. Values below their reference by
-    rounding only become zero.
+    Gaps of the objective are measured from the optimum if the study sets `gap: optimum` and the
+    optimum is known. So are gaps of the negative ELBO at gamma = 1, where both have the same
+    minimiser. All other gaps are measured from the best value of any run on the same problem.
+    Values that are below their reference only by rounding become zero.
     """
     best = reference(dataset, metric)[:, np.newaxis]
     values = np.asarray(measured(dataset, metric) - best)
@@ -52,8 +52,8 @@ def gap(dataset: xr.Dataset, metric: str) -> xr.DataArray:
     if (values < 0).any():
         count = int((values < 0).any(axis=1).sum())
         warnings.warn(
-            f"{metric}: {count} runs got below the optimum they are measured from, "
-            f"by up to {-np.nanmin(values):.2g}",
+            f"{metric}: {count} runs have values below the optimum, by up to "
+            f"{-np.nanmin(values):.2g}",
             stacklevel=2,
         )
     return xr.DataArray(
@@ -66,11 +66,11 @@ def gap(dataset: xr.Dataset, metric: str) -> xr.DataArray:
 
 
 def measured(dataset: xr.Dataset, metric: str) -> Floats:
-    """Return the values by which runs are compared: (run, iteration).
+    """Return the values of a metric by which runs are compared, as an array (run, iteration).
 
-    Runs that record `objective_exact` are compared by it, whatever approximation they descend:
-    the metrics that contain the training loss are shifted by the difference. Their test NLL has
-    been recorded with exact expectations.
+    Runs that record `objective_exact` are compared by it, independent of the approximation that
+    they minimise. Their test NLL is recorded with exact expectations, too. Their other metrics
+    that contain the training loss are shifted by the difference between both objectives.
     """
     values = np.asarray(dataset[metric].values)
     if metric not in OBJECTIVES or EXACT not in dataset:
@@ -82,14 +82,14 @@ def measured(dataset: xr.Dataset, metric: str) -> Floats:
 
 
 def _has_exact(dataset: xr.Dataset) -> NDArray[np.bool_]:
-    """Return for each run whether it has recorded its objective with exact expectations."""
+    """Return a mask of the runs that recorded their objective with exact expectations."""
     if EXACT not in dataset:
         return np.zeros(dataset.sizes["run"], dtype=bool)
     return np.asarray(np.isfinite(dataset[EXACT].values).any(axis=1))
 
 
 def reference(dataset: xr.Dataset, metric: str) -> Floats:
-    """Return the value that each run's gap is measured from."""
+    """Return the reference value of each run, from which its gap is measured."""
     seen = _best_seen(dataset, metric)
     if metric not in {"objective", "neg_elbo"} or dataset.attrs["gap"] != "optimum":
         return seen
@@ -108,14 +108,15 @@ def _temperatures(dataset: xr.Dataset) -> Floats:
 
 
 def _rounding(dataset: xr.Dataset, best: Floats) -> Floats:
-    """Return by how much rounding may bring the values of each run below their reference."""
+    """Return the absolute rounding tolerance of each run below its reference."""
     single = [json.loads(spec)["dtype"] == "float32" for spec in dataset["spec"].values]
     return np.asarray(np.where(single, SINGLE_ROUNDING, ROUNDING) * (1 + np.abs(best)))
 
 
 def _best_seen(dataset: xr.Dataset, metric: str) -> Floats:
+    """Return, for each run, the best value of all usable runs on the same problem."""
     values = measured(dataset, metric)
-    done = usable(dataset)
+    is_usable = usable(dataset)
     best = partial(np.fmax.reduce, initial=-np.inf)
     if metric not in HIGHER_IS_BETTER:
         best = partial(np.fmin.reduce, initial=np.inf)
@@ -126,24 +127,24 @@ def _best_seen(dataset: xr.Dataset, metric: str) -> Floats:
         by_problem.setdefault(problem_key(name, json.loads(spec)), []).append(run)
     seen = np.full(dataset.sizes["run"], np.nan)
     for runs in by_problem.values():
-        lowest = best(values[[run for run in runs if done[run]]], axis=None)
-        seen[runs] = lowest if np.isfinite(lowest) else np.nan
+        value = best(values[[run for run in runs if is_usable[run]]], axis=None)
+        seen[runs] = value if np.isfinite(value) else np.nan
     return seen
 
 
 def final(values: Floats) -> Floats:
-    """Return the last known value of each row; NaN where there is none."""
+    """Return the last value of each row that is not NaN, or NaN if there is none."""
     known = ~np.isnan(values)
     last = values.shape[1] - 1 - known[:, ::-1].argmax(axis=1)
     return np.asarray(values[np.arange(len(values)), last])
 
 
 class Effort(NamedTuple):
-    """What each run spent to bring its objective gap down to a level; NaN if it did not.
+    """Cost of each run to reduce its objective gap to a level, NaN if it did not.
 
-    Between two records the gap is taken to fall exponentially. The iteration is then somewhere
-    between `least` and `most`, which the schedule decides; with a record at each iteration the two
-    are equal and nothing is estimated.
+    The iteration is interpolated between two records, assuming that the gap decays exponentially.
+    It lies between `least` and `most`, the limits given by the recording schedule. If all
+    iterations are recorded, both limits are equal and nothing is interpolated.
     """
 
     iterations: Floats
@@ -153,14 +154,14 @@ class Effort(NamedTuple):
 
 
 def first_reached(dataset: xr.Dataset, level: float) -> Effort:
-    """Return the effort until a run's objective gap is first at most `level`."""
+    """Return the effort until the objective gap of a run is at most `level` for the first time."""
     gaps = gap(dataset, "objective").values
     within = gaps <= level
     return _effort(dataset, gaps, level, within)
 
 
 def settled(dataset: xr.Dataset, level: float) -> Effort:
-    """Return the effort from which on a run's objective gap stays at most `level`."""
+    """Return the effort after which the objective gap of a run stays at most `level`."""
     gaps = gap(dataset, "objective").values
     within, recorded = gaps <= level, np.isfinite(gaps)
     leaves = np.logical_or.accumulate((recorded & ~within)[:, ::-1], axis=1)[:, ::-1]
@@ -169,7 +170,7 @@ def settled(dataset: xr.Dataset, level: float) -> Effort:
 
 
 def _effort(dataset: xr.Dataset, gaps: Floats, level: float, within: NDArray[np.bool_]) -> Effort:
-    """Interpolate between the first record within the level and the one before it."""
+    """Interpolate between the first record within the level and the record before it."""
     rows = np.arange(len(gaps))
     reached, at = within.any(axis=1), within.argmax(axis=1)
     before = _record_before(gaps, at)
@@ -185,18 +186,18 @@ def _effort(dataset: xr.Dataset, gaps: Floats, level: float, within: NDArray[np.
     with np.errstate(all="ignore"):
         share = np.log(left / level) / np.log(left / np.maximum(right, floor))
         share = np.where(np.isfinite(share), np.clip(share, 0.0, 1.0), 1.0)
-        found = np.minimum(np.ceil(start + share * (stop - start) - 1e-9), stop)
-        found = np.where(stop > start, np.maximum(found, start + 1), stop)
-        share = np.where(stop > start, (found - start) / (stop - start), 1.0)
+        needed = np.minimum(np.ceil(start + share * (stop - start) - 1e-9), stop)
+        needed = np.where(stop > start, np.maximum(needed, start + 1), stop)
+        share = np.where(stop > start, (needed - start) / (stop - start), 1.0)
         spent = seconds[rows, before] + share * (seconds[rows, at] - seconds[rows, before])
     least = np.where(stop > start, start + 1, stop)
-    return Effort(*(np.where(reached, value, np.nan) for value in (found, spent, least, stop)))
+    return Effort(*(np.where(reached, value, np.nan) for value in (needed, spent, least, stop)))
 
 
 def _record_before(gaps: Floats, at: Runs) -> Runs:
-    """Return the last recorded place before each of the given ones; itself if it is the first."""
-    places = np.where(np.isnan(gaps), -1, np.arange(gaps.shape[1]))
-    latest = np.maximum.accumulate(places, axis=1)
+    """Return the index of the last record before `at`, or `at` itself if there is none."""
+    indices = np.where(np.isnan(gaps), -1, np.arange(gaps.shape[1]))
+    latest = np.maximum.accumulate(indices, axis=1)
     rows = np.arange(len(gaps))
     before = np.where(at > 0, latest[rows, np.maximum(at - 1, 0)], at)
     return np.asarray(np.where(before < 0, at, before))

@@ -1,4 +1,4 @@
-"""Decide which configuration is best, by one rule that every page prints."""
+"""Rank configurations by one rule, which tables and reports print."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -15,9 +15,9 @@ from gvibench.analysis.gaps import final, gap, settled
 __all__ = ["RULE", "TIE", "TIE_LEVEL", "Ranking"]
 
 TIE = 1e-8
-"""Gaps below this many nats count as equal: what is left is rounding."""
+"""Gaps below this many nats count as equal, because they are dominated by rounding."""
 TIE_LEVEL = 1e-4
-"""Among equals the one that settles at this gap in the fewest iterations is best."""
+"""Gap in nats whose settling time decides between configurations with equal final gaps."""
 RULE = (
     "Best is the configuration with the fewest seeds that diverged or failed, then the lowest "
     f"median of the final objective gaps (gaps below {TIE:g} nat count as equal, and so do those "
@@ -28,9 +28,9 @@ RULE = (
 
 
 def _stopped_by_common_tolerance(dataset: xr.Dataset) -> NDArray[np.bool_]:
-    """Return which runs reached the tolerance of their problem.
+    """Return a mask of the runs that reached the tolerance common to all runs on their problem.
 
-    How far a run overshoots its tolerance depends on when it is recorded, and says nothing.
+    How far such a run is below its tolerance depends only on the recording schedule.
     """
     specs = [json.loads(spec) for spec in dataset["spec"].values]
     problems = [
@@ -39,21 +39,21 @@ def _stopped_by_common_tolerance(dataset: xr.Dataset) -> NDArray[np.bool_]:
     tolerances: dict[str, set[float | None]] = {}
     for problem, spec in zip(problems, specs, strict=True):
         tolerances.setdefault(problem, set()).add(spec["tolerance"])
-    shared = {
-        problem: len(found) == 1 and None not in found for problem, found in tolerances.items()
+    is_common = {
+        problem: len(values) == 1 and None not in values for problem, values in tolerances.items()
     }
-    common = np.array([shared[problem] for problem in problems])
+    common = np.array([is_common[problem] for problem in problems])
     return np.asarray(common & (dataset["status"].values == "converged"))
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """The quantities by which configurations are ranked: see `RULE`."""
+    """Quantities of each run by which configurations are ranked (see `RULE`)."""
 
     gaps: Floats
     """Final objective gap of each run."""
     efforts: Floats
-    """Iterations until each run settles at a small gap."""
+    """Iterations until the gap of each run settles at `TIE_LEVEL`."""
 
     @classmethod
     def of(cls, dataset: xr.Dataset) -> "Ranking":
@@ -63,7 +63,7 @@ class Ranking:
         return cls(gaps, settled(dataset, TIE_LEVEL).iterations)
 
     def merit(self, configuration: Configuration) -> tuple[float, float, float]:
-        """Return what decides: configurations of equal merit are tied, the lowest is best."""
+        """Return the criteria of the ranking. The lowest is best and equal ones are tied."""
         runs = configuration.usable
         if len(runs) == 0:
             return (1.0, np.inf, np.inf)
@@ -71,14 +71,14 @@ class Ranking:
         return (
             configuration.unusable / len(configuration.runs),
             max(float(np.median(self.gaps[runs])), TIE),
-            # A median of infinite efforts is infinite, not NaN.
+            # NumPy's median of infinite efforts can be NaN.
             float(np.sort(efforts)[len(efforts) // 2])
             if np.isinf(efforts).any()
             else float(np.median(efforts)),
         )
 
     def key(self, configuration: Configuration) -> tuple[Any, ...]:
-        """Return what to sort by. Ties are broken by settings, never by a name."""
+        """Return the sort key. Settings break ties, labels never do."""
         return (
             *self.merit(configuration),
             configuration.step,
@@ -89,7 +89,7 @@ class Ranking:
     def best(
         self, candidates: Iterable[Configuration], within: Callable[[Configuration], Any]
     ) -> dict[Any, Configuration]:
-        """Return the best candidate of each group, groups being told apart by `within`."""
+        """Return the best candidate of each group. `within` maps a candidate to its group."""
         best: dict[Any, Configuration] = {}
         for candidate in candidates:
             group = within(candidate)
@@ -99,10 +99,10 @@ class Ranking:
 
     def best_lines(self, candidates: Iterable[Configuration]) -> list[Configuration]:
         """Return the best step and initial scale of each solver in each panel."""
-        return list(self.best(candidates, lambda one: (one.panel, one.line)).values())
+        return list(self.best(candidates, lambda config: (config.panel, config.line)).values())
 
     def band(self, configuration: Configuration) -> tuple[float, float] | None:
-        """Return the smallest and the largest final gap over the usable seeds, if there are any.
+        """Return the smallest and the largest final gap over the usable seeds, or None.
 
         Gaps below `TIE` count as `TIE`, so that bands of rounding errors overlap.
         """
@@ -112,9 +112,9 @@ class Ranking:
             return None
         return max(float(gaps.min()), TIE), max(float(gaps.max()), TIE)
 
-    def overlap(self, one: Configuration, other: Configuration) -> bool:
+    def overlap(self, first: Configuration, second: Configuration) -> bool:
         """Return whether the bands of the final gaps of two configurations overlap."""
-        bands = self.band(one), self.band(other)
+        bands = self.band(first), self.band(second)
         if bands[0] is None or bands[1] is None:
             return False
         return bands[0][0] <= bands[1][1] and bands[1][0] <= bands[0][1]

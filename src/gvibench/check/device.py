@@ -1,8 +1,8 @@
-"""Whether this machine computes what it should: `gvibench doctor`.
+"""Check and time a device (`gvibench doctor`).
 
-Every operation of the backend is compared with dense NumPy, every expectation with quadrature and
-with the kernels of the CPU, and a few steps of every solver with the same steps on the CPU, whose
-rows are taken in other blocks. Then the kernels and an iteration are timed.
+Each operation of the backend is compared with dense NumPy, each expectation with quadrature and
+with the CPU kernels, and a few steps of each solver with the same steps on the CPU, where rows are
+processed in blocks of another size. Then the kernels and an iteration are timed.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,16 +16,19 @@ from threadpoolctl import threadpool_info
 from gvibench import models, solvers
 from gvibench import numerics as backends
 from gvibench.errors import Diverged
-from gvibench.models import Model, Rows
-from gvibench.numerics import Backend, expectations
+from gvibench.models.base import Model
+from gvibench.models.protocols import Rows
+from gvibench.numerics import expectations
+from gvibench.numerics.base import Backend
 from gvibench.numerics.expectations.reference import reference
 from gvibench.numerics.numpy_backend import NumpyBackend
 from gvibench.numerics.streamed_rows import StreamedRows
-from gvibench.solvers import Solver, State
-from gvibench.spec.code import machine, versions
+from gvibench.registry import EXPECTATIONS, SOLVERS
+from gvibench.solvers.base import Solver, State
 from gvibench.spec.run import DataSpec, RunSpec
+from gvibench.store.provenance import machine, versions
 
-__all__ = ["Check", "examine"]
+__all__ = ["Check", "check_device"]
 
 Array = np.ndarray
 
@@ -38,17 +41,20 @@ REPEATS = 5
 
 
 class Check(NamedTuple):
-    """How far a result is from what it should be, relative where it is larger than one."""
+    """Difference between a computed and an expected result.
+
+    The difference is relative for expected values larger than one.
+    """
 
     name: str
     difference: float
     tolerance: float
     problem: str = ""
-    """The error that left no result to compare."""
+    """Error that prevented the comparison, if any."""
 
     @property
     def passed(self) -> bool:
-        """Whether the difference is small enough; one that is not a number is not."""
+        """Whether the difference is within the tolerance. NaN is not."""
         return self.difference <= self.tolerance
 
     def __str__(self) -> str:
@@ -57,10 +63,10 @@ class Check(NamedTuple):
         return f"  {verdict:6}  {self.name:42} {outcome}"
 
 
-def examine(device: str, say: Callable[[str], None] = print) -> int:
-    """Check and time one device (`cpu` or `cuda`); return how many checks have failed."""
+def check_device(device: str) -> int:
+    """Check and time a device (`cpu` or `cuda`) and return the number of failed checks."""
     backend = backends.select(device)
-    say("\n".join(_description(backend)))
+    print("\n".join(_description(backend)))
     failed = 0
     with np.errstate(all="ignore"):
         for title, checks in (
@@ -68,36 +74,35 @@ def examine(device: str, say: Callable[[str], None] = print) -> int:
             ("Expectations", _expectations(device)),
             (f"{STEPS} steps of each solver, against the CPU", _solvers(device)),
         ):
-            say(f"\n{title}")
+            print(f"\n{title}")
             for check in checks:
-                say(str(check))
+                print(check)
                 failed += not check.passed
         if not failed:
-            say(f"\nTimes, medians of {REPEATS}")
+            print(f"\nTimes, medians of {REPEATS}")
             for line in _times(backend):
-                say(f"  {line}")
+                print(f"  {line}")
     used, total = backend.memory()
-    say(f"\nmemory: {used / 2**20:.0f} MiB of {total / 2**20:.0f} MiB used")
-    say(f"{backend.name}: {f'{failed} checks FAILED' if failed else 'all checks ok'}")
+    print(f"\nmemory: {used / 2**20:.0f} MiB of {total / 2**20:.0f} MiB used")
+    print(f"{backend.name}: {f'{failed} checks FAILED' if failed else 'all checks ok'}")
     return failed
 
 
 def _check(
-    name: str, tolerance: float, found: Callable[[], Array], expected: Callable[[], Array]
+    name: str, tolerance: float, compute: Callable[[], Array], expect: Callable[[], Array]
 ) -> Check:
     try:
-        computed, truth = found(), expected()
-    # Whatever a machine does wrong is a finding, and the other checks say what else it does.
-    except Exception as error:
+        computed, expected = compute(), expect()
+    except Exception as error:  # a failed check, after which the others still run
         return Check(name, np.nan, tolerance, f"{type(error).__name__}: {error}")
-    difference = np.abs(computed - truth) / np.maximum(1.0, np.abs(truth))
+    difference = np.abs(computed - expected) / np.maximum(1.0, np.abs(expected))
     return Check(name, float(np.max(difference)), tolerance)
 
 
 def _description(backend: Backend) -> Iterator[str]:
-    known = machine()
+    info = machine()
     yield f"device: {backend.name}"
-    yield f"machine: {known['host']}, {known['processor']}, {known['system']}"
+    yield f"machine: {info['host']}, {info['processor']}, {info['system']}"
     yield "versions: " + ", ".join(f"{name} {text}" for name, text in versions().items())
     for package in ("cupy-cuda13x", "cupy-cuda12x", "cupy"):
         try:
@@ -109,6 +114,18 @@ def _description(backend: Backend) -> Iterator[str]:
 
 
 def _operations(backend: Backend) -> Iterator[Check]:
+    for name, (call, arguments, expected) in _operation_cases(backend).items():
+
+        def computed(call: Any = call, arguments: tuple[Array, ...] = arguments) -> Array:
+            return backend.to_host(call(*map(backend.asarray, arguments)))
+
+        yield _check(name, 1e-9, computed, lambda expected=expected: expected)  # type: ignore[misc]
+
+
+def _operation_cases(
+    backend: Backend,
+) -> dict[str, tuple[Callable[..., Any], tuple[Array, ...], Array]]:
+    """Return the function, the arguments and the expected result of each operation."""
     rng = np.random.default_rng(0)
     d = 30
     x, square = rng.standard_normal((70, d)), rng.standard_normal((d, d))
@@ -116,51 +133,45 @@ def _operations(backend: Backend) -> Iterator[Check]:
     positive = square @ square.T + np.eye(d)
     indefinite = np.diag(np.linspace(-1.0, 1.0, d))
     weights = np.linspace(-1.0, 2.0, len(x))
-    inverse = np.linalg.inv(low)
-
-    def gram(total: Any, rows: Any, weights: Any) -> Any:
-        return backend.mirror(backend.add_gram(total, rows, weights, rows))
-
-    def rebuilt(matrix: Any) -> Any:
-        values, vectors = backend.eigh(matrix)
-        return (vectors * values) @ vectors.T
-
-    def has_no_factor(matrix: Any) -> Any:
-        try:
-            return backend.xp.isnan(backend.cholesky(matrix, "the test matrix"))
-        except Diverged:
-            return backend.asarray(np.ones((d, d)))
-
-    def factor(matrix: Any) -> Any:
-        return backend.cholesky(matrix, "the test matrix")
-
-    calls: dict[str, tuple[Callable[..., Any], tuple[Array, ...], Array]] = {
+    half = np.tril(square) - np.diag(np.diag(square)) / 2
+    gram = (x.T * weights) @ x
+    root = np.linalg.cholesky(square @ square.T)
+    factor, has_no_factor = partial(_factor, backend), partial(_has_no_factor, backend)
+    return {
         "rows times a triangle": (backend.times_lower, (x, low), x @ low),
         "rows times its transpose": (backend.times_lower_t, (x, low), x @ low.T),
         "triangle times triangle": (backend.lower_times_lower, (low, low), low @ low),
-        "triangular inverse": (backend.invert_lower, (low,), inverse),
+        "triangular inverse": (backend.invert_lower, (low,), np.linalg.inv(low)),
         "norms of rows": (backend.row_norms, (x,), np.sum(x * x, axis=1)),
-        "weighted Gram matrix": (gram, (0 * square, x, weights), (x.T * weights) @ x),
+        "weighted Gram matrix": (partial(_gram, backend), (0 * square, x, weights), gram),
         "Cholesky factor": (factor, (positive,), np.linalg.cholesky(positive)),
         "Cholesky factor that does not exist": (has_no_factor, (indefinite,), np.ones((d, d))),
-        "half of the lower triangle": (
-            backend.half_lower,
-            (square,),
-            np.tril(square) - np.diag(np.diag(square)) / 2,
-        ),
-        "root made triangular": (
-            backend.triangularise,
-            (square,),
-            np.linalg.cholesky(square @ square.T),
-        ),
-        "eigenvalues and eigenvectors": (rebuilt, (positive,), positive),
+        "half of the lower triangle": (backend.half_lower, (square,), half),
+        "root made triangular": (backend.triangularise, (square,), root),
+        "eigenvalues and eigenvectors": (partial(_rebuild, backend), (positive,), positive),
     }
-    for name, (call, arguments, expected) in calls.items():
 
-        def found(call: Any = call, arguments: tuple[Array, ...] = arguments) -> Array:
-            return backend.to_host(call(*map(backend.asarray, arguments)))
 
-        yield _check(name, 1e-9, found, lambda expected=expected: expected)  # type: ignore[misc]
+def _gram(backend: Backend, total: Any, rows: Any, weights: Any) -> Any:
+    return backend.mirror(backend.add_gram(total, rows, weights, rows))
+
+
+def _rebuild(backend: Backend, matrix: Any) -> Any:
+    """Return the matrix computed from its eigenvalues and eigenvectors."""
+    values, vectors = backend.eigh(matrix)
+    return (vectors * values) @ vectors.T
+
+
+def _factor(backend: Backend, matrix: Any) -> Any:
+    return backend.cholesky(matrix, "the test matrix")
+
+
+def _has_no_factor(backend: Backend, matrix: Any) -> Any:
+    """Return ones if the factorisation raises an error or gives NaN, as it should."""
+    try:
+        return backend.xp.isnan(_factor(backend, matrix))
+    except Diverged:
+        return backend.asarray(np.ones(matrix.shape))
 
 
 def _points(dtype: str) -> tuple[Array, Array]:
@@ -182,14 +193,14 @@ def _expectations(device: str) -> Iterator[Check]:
     for dtype, tolerance in (("float64", 1e-12), ("float32", 1e-6)):
         backend = backends.select(device, dtype)
         mu, s2 = (v.astype(np.float64) for v in _points(dtype))
-        for name in expectations.MODULES:
-            found = partial(_evaluate, backend, name, mu, s2)
+        for name in EXPECTATIONS.built_in:
+            computed = partial(_evaluate, backend, name, mu, s2)
             if name == "exact" and dtype == "float64":
-                truth = partial(lambda *at: np.array(reference(*at)), mu, s2)
-                yield _check("exact, float64, against quadrature", 1e-10, found, truth)
+                expected = partial(lambda *at: np.array(reference(*at)), mu, s2)
+                yield _check("exact, float64, against quadrature", 1e-10, computed, expected)
             if device != "cpu" or dtype != "float64":
                 on_cpu = partial(_evaluate, NumpyBackend(), name, mu, s2)
-                yield _check(f"{name}, {dtype}, against the CPU", tolerance, found, on_cpu)
+                yield _check(f"{name}, {dtype}, against the CPU", tolerance, computed, on_cpu)
 
 
 def _problem(backend: Backend, solver: str, n: int, d: int) -> tuple[Model, Solver, State]:
@@ -200,7 +211,7 @@ def _problem(backend: Backend, solver: str, n: int, d: int) -> tuple[Model, Solv
         data=DataSpec(dataset="doctor"), beta=1.0, solver=solver, step=STEP, expectation="exact"
     )
     model = models.build(spec, backend, Rows(x, y), Rows(x[: n // 4], y[: n // 4]))
-    configured = solvers.configure(solver, {})
+    configured = solvers.create(solver, {})
     mean = backend.asarray(0.1 * rng.standard_normal(d))
     return model, configured, configured.init(model, mean, 0.5)
 
@@ -215,24 +226,24 @@ def _solvers(device: str) -> Iterator[Check]:
         for _ in range(STEPS):
             state = solver.step(state, model, STEP)
         metrics = model.metrics(state.mean, state.factor, state.oracle)
-        found = (state.mean, state.factor.covariance_lower(), metrics)
-        return np.concatenate([backend.to_host(part).ravel() for part in found])
+        results = (state.mean, state.factor.covariance_lower(), metrics)
+        return np.concatenate([backend.to_host(part).ravel() for part in results])
 
     backend = backends.select(device)
     small_blocks, on_cpu = backends.select(device), NumpyBackend()
     small_blocks.block_bytes = 8 * 8 * 27
     on_cpu.block_bytes, on_cpu.block_rows = 8 * 8 * 33, 1
-    for name in solvers.MODULES:
+    for name in SOLVERS.built_in:
         yield _check(name, 1e-9, partial(run, backend, name), partial(run, on_cpu, name))
     streamed = partial(run, small_blocks, "vn", streamed=True)
-    yield _check("vn, its rows streamed", 1e-9, streamed, partial(run, on_cpu, "vn"))
+    yield _check("vn, streamed rows", 1e-9, streamed, partial(run, on_cpu, "vn"))
 
 
 def _times(backend: Backend) -> Iterator[str]:
     mu = backend.asarray(np.linspace(-5.0, 5.0, TIMED_POINTS))
     s2 = backend.asarray(np.linspace(0.1, 9.0, TIMED_POINTS))
     f0, f1, f2 = (backend.xp.empty(TIMED_POINTS, dtype=backend.dtype) for _ in range(3))
-    for name in expectations.MODULES:
+    for name in EXPECTATIONS.built_in:
         evaluate = backend.expectation(expectations.build(name))
         seconds = _seconds(backend, partial(evaluate, mu, s2, f0, f1, f2))
         yield f"{name:42} {seconds / TIMED_POINTS * 1e9:8.2f} ns per point"
@@ -244,7 +255,8 @@ def _times(backend: Backend) -> Iterator[str]:
 
 
 def _seconds(backend: Backend, work: Callable[[], Any]) -> float:
-    work()  # compiles, and makes the buffers
+    """Return the median time of a few calls."""
+    work()  # compile and allocate buffers
     timer = backend.timer()
     measured = []
     for _ in range(REPEATS):

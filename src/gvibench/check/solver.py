@@ -1,60 +1,60 @@
-"""What any solver must be able to do, ours and those of other packages: `gvibench check solver`."""
+"""Run the conformance tests that built-in and plug-in solvers must pass."""
 
 from dataclasses import dataclass
 from typing import Literal
 
-from gvibench.check.solver_checks import CHECKS, Failed, LeftOut, Subject
-from gvibench.solvers import solver_class
+from gvibench.check.solver_checks import CHECKS, CheckFailed, CheckSkipped, Subject
+from gvibench.registry import SOLVERS
 
-__all__ = ["Finding", "Verdict", "examine"]
+__all__ = ["CheckResult", "SolverReport", "check_solver"]
 
 
 @dataclass(frozen=True)
-class Finding:
-    """How one check went."""
+class CheckResult:
+    """Result of one check."""
 
-    what: str
+    name: str
     outcome: Literal["ok", "FAIL", "--"]
     note: str
 
     def __str__(self) -> str:
-        return f"  {self.outcome:5} {self.what}" + (f": {self.note}" if self.note else "")
+        return f"  {self.outcome:5} {self.name}" + (f": {self.note}" if self.note else "")
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """How all of them went."""
+class SolverReport:
+    """Results of all checks of one solver."""
 
     solver: str
-    findings: tuple[Finding, ...]
+    results: tuple[CheckResult, ...]
 
     @property
-    def failed(self) -> list[Finding]:
-        """The checks that the solver does not pass."""
-        return [finding for finding in self.findings if finding.outcome == "FAIL"]
+    def failed(self) -> list[CheckResult]:
+        """Failed checks."""
+        return [result for result in self.results if result.outcome == "FAIL"]
 
     @property
     def passed(self) -> bool:
-        """Whether nothing failed."""
+        """Whether no check failed."""
         return not self.failed
 
     def __str__(self) -> str:
         ending = "conforms" if self.passed else f"fails {len(self.failed)} of {len(CHECKS)} checks"
-        return "\n".join([*map(str, self.findings), f"{self.solver} {ending}"])
+        return "\n".join([*map(str, self.results), f"{self.solver} {ending}"])
 
 
-def examine(name: str) -> Verdict:
-    """Put the solver called `name` to every check."""
-    subject = Subject(name, solver_class(name))
-    return Verdict(name, tuple(_find(what, subject) for what in CHECKS))
+def check_solver(name: str) -> SolverReport:
+    """Run all checks on the solver called `name`."""
+    subject = Subject(name, SOLVERS.load(name))
+    return SolverReport(name, tuple(_run_check(check, subject) for check in CHECKS))
 
 
-def _find(what: str, subject: Subject) -> Finding:
+def _run_check(name: str, subject: Subject) -> CheckResult:
     try:
-        return Finding(what, "ok", CHECKS[what](subject))
-    except LeftOut as reason:
-        return Finding(what, "--", f"left out, {reason}")
-    except Failed as reason:
-        return Finding(what, "FAIL", str(reason))
-    except Exception as error:  # whatever a solver may raise is its failure, not ours
-        return Finding(what, "FAIL", f"raised {type(error).__name__}: {error}")
+        return CheckResult(name, "ok", CHECKS[name](subject))
+    except CheckSkipped as reason:
+        return CheckResult(name, "--", f"skipped, {reason}")
+    except CheckFailed as reason:
+        return CheckResult(name, "FAIL", str(reason))
+    except Exception as error:  # any error raised by a solver is a failure of the solver
+        return CheckResult(name, "FAIL", f"raised {type(error).__name__}: {error}")

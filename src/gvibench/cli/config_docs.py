@@ -1,9 +1,9 @@
-"""The documented default config, the JSON schema and a page, all made from the models of `study`.
+"""Generate the default config, its JSON schema and the reference page from the config models.
 
     python -m gvibench.cli.config_docs
 
-writes `config/config.yaml`, `config/schema.json` and `docs/configure.md`; a test keeps them in
-step.
+writes `config/config.yaml`, `config/schema.json` and `docs/configure.md`. A test checks that they
+are up to date.
 """
 
 import json
@@ -13,9 +13,11 @@ from typing import Any
 import yaml
 from pydantic import BaseModel
 
-from gvibench import solvers
-from gvibench.datasets import catalogue
-from gvibench.spec.run import DataSpec, RunSpec, documentation
+from gvibench.registry import DATASETS, SOLVERS
+from gvibench.spec.catalogue import Setting, entry
+from gvibench.spec.documentation import documentation
+from gvibench.spec.run import DataSpec, RunSpec
+from gvibench.spec.validate import model_of
 from gvibench.store.files import atomic_path
 from gvibench.study.config import MODELS, Config, Settings, Study
 
@@ -48,20 +50,19 @@ DEFAULT_STUDY: dict[str, Any] = {
 HEADER = """\
 # yaml-language-server: $schema=schema.json
 #
-# The default study: bundled data, no download, about four minutes on two cores.
-#
-# Write your own beside it and run it with
+# The default study. It uses bundled data, needs no download and takes about four minutes on two
+# cores. To run a study of your own, write config/mine.yaml and run
 #
 #     snakemake --configfile config/mine.yaml
 #
-# A setting may stand in the study, under a data set, under a solver, and under a solver within a
-# data set; the nearest to the run wins. Numbers in exponential notation need a dot: 1.0e-3 is a
-# number to YAML, 1e-3 is text.
+# A setting can be given for the study, for a data set, for a solver, or for a solver within a data
+# set. The most specific value wins. Numbers in exponential notation need a dot: YAML reads 1.0e-3
+# as a number and 1e-3 as text.
 """
 
 
 def settings_help(kind: type[BaseModel]) -> dict[str, str]:
-    """Return the documentation of a model's fields, those of the run and the data included."""
+    """Return the documentation of a model's fields, from the specs where the model has none."""
     inherited = {**documentation(DataSpec), **documentation(RunSpec)}
     return {name: text or inherited.get(name, "") for name, text in documentation(kind).items()}
 
@@ -72,7 +73,7 @@ def default_config() -> str:
     lines = [HEADER + "studies:", "  default:"]
     for name, value in DEFAULT_STUDY.items():
         lines += [f"    # {help_on[name]}", *_indent(_to_yaml(name, value), "    ")]
-    lines += ["", "    # Everything else, with the value it has when it is not set:", ""]
+    lines += ["", "    # All other settings, with their default values:", ""]
     for name, text in help_on.items():
         if name not in DEFAULT_STUDY:
             lines += [f"    # {text}", *_indent(_to_yaml(name, _default(Study, name)), "    # ")]
@@ -84,10 +85,11 @@ def default_config() -> str:
 
 
 def _default(kind: type[BaseModel], name: str) -> Any:
-    """Return what a setting is when nobody sets it."""
+    """Return the default of a setting, which may be defined in the run spec."""
     default = kind.model_fields[name].default
-    if default is None and name in RunSpec.model_fields:
-        field = RunSpec.model_fields[name]
+    fields = model_of(RunSpec).model_fields
+    if default is None and name in fields:
+        field = fields[name]
         default = None if field.is_required() else field.default
     if isinstance(default, BaseModel):
         return default.model_dump(mode="json")
@@ -96,7 +98,7 @@ def _default(kind: type[BaseModel], name: str) -> Any:
 
 def _to_yaml(name: str, value: Any) -> str:
     plain = not (isinstance(value, dict | list) and value)
-    style = False if plain else None  # short mappings and lists within on one line
+    style = False if plain else None  # inner mappings and lists go on one line
     text: str = yaml.safe_dump({name: value}, sort_keys=False, width=90, default_flow_style=style)
     return text.replace(": null", ":").rstrip()
 
@@ -107,25 +109,26 @@ def _indent(text: str, by: str) -> list[str]:
 
 def schema() -> str:
     """Return the text of `config/schema.json`."""
-    made = Config.model_json_schema()
+    root = Config.model_json_schema()
     for model in MODELS:
-        described = made if model is Config else made["$defs"][model.__name__]
+        definition = root if model is Config else root["$defs"][model.__name__]
         for name, text in settings_help(model).items():
             if text:
-                described["properties"][name]["description"] = text
-    return json.dumps(made, indent=1, sort_keys=True) + "\n"
+                definition["properties"][name]["description"] = text
+    return json.dumps(root, indent=1, sort_keys=True) + "\n"
 
 
 PAGE_HEADER = """\
 # Configure a study
 
-A config holds one study or several; `snakemake --configfile config/mine.yaml` runs them. Anything
-that defines a run (the keys of *Study* up to `record`) may also stand under a data set, under a
-solver, and under a solver within a data set; the nearest to the run wins. A misspelt key or a value
-out of range is refused with one sentence before anything runs.
+A config contains one or more studies; `snakemake --configfile config/mine.yaml` runs them. Settings
+that define a run (the keys of *Study* up to `record`) can also be given for a data set, for a
+solver, or for a solver within a data set. The most specific value wins. Misspelt keys and invalid
+values are reported before anything runs.
 
-This page is made from the models that check a config. Editors that know YAML schemas complete keys
-and show the same text if the file begins with `# yaml-language-server: $schema=schema.json`.
+This page is generated from the models that validate a config. Editors with support for YAML schemas
+complete keys and show the same texts if the file begins with
+`# yaml-language-server: $schema=schema.json`.
 """
 
 
@@ -139,18 +142,18 @@ def page() -> str:
             if model is Study or not (issubclass(model, Settings) and name in Settings.model_fields)
         ]
         parts.append(_section(model.__name__, (model.__doc__ or "").split("\n")[0], rows))
-    for name in solvers.MODULES:
-        kind = solvers.solver_class(name)
+    for name in SOLVERS.built_in:
+        kind = SOLVERS.load(name)
         rows = [
-            f"| `{option}` | `{kind.model_fields[option].default}` | {_cell(text)} |"
+            f"| `{option}` | `{getattr(kind, option)}` | {_cell(text)} |"
             for option, text in documentation(kind).items()
         ]
         if rows:
             parts.append(_section(f"Options of the solver `{name}`", "", rows))
-    for name in catalogue.BUILT_IN:
+    for name in DATASETS.built_in:
         rows = [
             f"| `{option}` | `{setting.default}` | {_cell(_meaning(setting))} |"
-            for option, setting in catalogue.entry(name).settings.items()
+            for option, setting in entry(name).settings.items()
         ]
         if rows:
             parts.append(_section(f"Options of the data set `{name}`", "", rows))
@@ -173,7 +176,7 @@ def _default_cell(model: type[BaseModel], name: str) -> str:
     return "" if default is None or default == {} else f"`{json.dumps(default)}`"
 
 
-def _meaning(setting: catalogue.Setting) -> str:
+def _meaning(setting: Setting) -> str:
     choices = f" ({', '.join(setting.choices)})" if setting.choices else ""
     return setting.meaning + choices
 
@@ -187,14 +190,14 @@ FILES = {
     Path("config/schema.json"): schema,
     Path("docs/configure.md"): page,
 }
-"""What is generated, and by what."""
+"""Generated files and the functions that return their text."""
 
 
 def main() -> None:
-    """Write all of them."""
-    for path, make in FILES.items():
+    """Write all generated files."""
+    for path, generate in FILES.items():
         with atomic_path(path) as part:
-            part.write_text(make())
+            part.write_text(generate())
 
 
 if __name__ == "__main__":

@@ -1,20 +1,22 @@
-"""Flags made from the fields of the specs, so that there is one list of settings.
+"""Derive command-line flags from the fields of the specs, so that settings are listed once.
 
-Values stay text here. The specs check them, because their messages say more than argparse does.
+Values stay text here. The specs validate them, because their messages are clearer than the
+messages of argparse.
 """
 
 import argparse
+import json
 from collections.abc import Mapping, Sequence
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from gvibench.errors import UserError
+from gvibench.registry import DATASETS, SOLVERS
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
     from pydantic.fields import FieldInfo
 
-    from gvibench.spec.run import ProblemSpec
+    from gvibench.spec.run import ProblemSpec, Spec
 
 __all__ = [
     "add_data_flags",
@@ -35,53 +37,54 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "recording": ("record_every", "record", "snapshots"),
     "machine": ("threads", "device", "dtype"),
 }
-"""Settings by the heading they have in `--help`; any other is under "further settings"."""
+"""Settings by their heading in `--help`. All others are listed under "further settings"."""
 OTHERS = "further settings"
 
 PAIRS = {"options": "--data-option", "solver_options": "--solver-option"}
-"""Fields that are mappings; their flags may be repeated."""
+"""Flags of the fields that hold mappings. These flags may be repeated."""
 SPECIAL_DEFAULTS = {
     "beta": "the data set's own, as listed by 'gvibench datasets'",
-    "step": "the paper's step for this data set; required if it has none",
+    "step": "the paper's step for this data set; required if there is none",
     "split": "the data set's own, else sklearn",
     "scaling": "the data set's own, else none",
-    "train_size": "the data set's own, else all rows that do not test",
-    "test_size": "0.2 of the rows if they are drawn and train_size is not set",
+    "train_size": "the data set's own, else all rows that are not test rows",
+    "test_size": "0.2 of the rows if the split is random and train_size is not set",
 }
 METAVARS = {"path": "FILE", "test_path": "FILE", "dataset": "NAME", "solver": "NAME"}
 
 
-def add_data_flags(parser: argparse.ArgumentParser, *, explained: bool) -> None:
-    """Add the flags that define a data set; with `explained`, with their help."""
+def add_data_flags(parser: argparse.ArgumentParser, *, with_help: bool) -> None:
+    """Add the flags that define a data set, with help texts if `with_help` is true."""
     from gvibench.spec.run import DataSpec
 
-    texts = _help_texts(DataSpec, explained)
+    texts = _help_texts(DataSpec, with_help)
     _add_group(parser.add_argument_group("data"), DataSpec, texts, "data.")
 
 
 def add_spec_flags(
-    parser: argparse.ArgumentParser, kind: "type[ProblemSpec]", *, explained: bool
+    parser: argparse.ArgumentParser, kind: "type[ProblemSpec]", *, with_help: bool
 ) -> None:
-    """Add the flags that define a problem or a run; with `explained`, with their help."""
-    add_data_flags(parser, explained=explained)
-    texts = _help_texts(kind, explained)
-    fields = [name for name in kind.model_fields if name != "data"]  # --data names a file
+    """Add the flags that define a problem or a run, with help texts if `with_help` is true."""
+    add_data_flags(parser, with_help=with_help)
+    texts = _help_texts(kind, with_help)
+    fields = [name for name in kind.names() if name != "data"]  # --data names a file
     grouped = {name for names in GROUPS.values() for name in names}
     others = tuple(name for name in fields if name not in grouped)
     for title, names in {**GROUPS, OTHERS: others}.items():
-        if chosen := [name for name in names if name in fields]:
-            of_group = {name: texts[name] for name in chosen}
-            _add_group(parser.add_argument_group(title), kind, of_group, "")
+        if group_texts := {name: texts[name] for name in names if name in fields}:
+            _add_group(parser.add_argument_group(title), kind, group_texts, "")
 
 
 def _add_group(
-    group: "argparse._ArgumentGroup", kind: "type[BaseModel]", texts: Mapping[str, str], prefix: str
+    group: "argparse._ArgumentGroup", kind: "type[Spec]", texts: Mapping[str, str], prefix: str
 ) -> None:
+    from gvibench.spec.validate import model_of
+
     for name, text in texts.items():
         if name in PAIRS:
             group.add_argument(PAIRS[name], action="append", metavar="NAME=VALUE", help=text)
             continue
-        field = kind.model_fields[name]
+        field = model_of(kind).model_fields[name]
         flag, place = _flag(name), f"{prefix}{name}"
         if field.annotation is bool:
             group.add_argument(flag, dest=place, action="store_const", const=True, help=text)
@@ -95,14 +98,16 @@ def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _help_texts(kind: "type[BaseModel]", explained: bool) -> dict[str, str]:
-    """Return the help for every field; reading it from the sources takes time, so on demand."""
-    if not explained:
-        return dict.fromkeys(kind.model_fields, "")
-    from gvibench.spec.run import documentation
+def _help_texts(kind: "type[Spec]", with_help: bool) -> dict[str, str]:
+    """Return the help text of each field. Reading them from the sources takes time."""
+    if not with_help:
+        return dict.fromkeys(kind.names(), "")
+    from gvibench.spec.documentation import documentation
+    from gvibench.spec.validate import model_of
 
+    fields = model_of(kind).model_fields
     return {
-        name: _help_text(name, text.rstrip("."), kind.model_fields[name]).replace("%", "%%")
+        name: _help_text(name, text.rstrip("."), fields[name]).replace("%", "%%")
         for name, text in documentation(kind).items()
     }
 
@@ -116,12 +121,9 @@ def _help_text(name: str, text: str, field: "FieldInfo") -> str:
 
 
 def _listed(name: str, field: "FieldInfo") -> list[str]:
-    """Return accepted words that are too many for the name of a value."""
-    from gvibench import solvers
-    from gvibench.datasets import catalogue
-
+    """Return the accepted words if there are too many of them for the metavar."""
     if name in {"dataset", "solver"}:
-        return catalogue.names() if name == "dataset" else solvers.names()
+        return (DATASETS if name == "dataset" else SOLVERS).names()
     return _choices(field.annotation) if get_origin(field.annotation) is tuple else []
 
 
@@ -137,7 +139,7 @@ def _default(name: str, field: "FieldInfo") -> str:
 
 
 def _metavar(name: str, field: "FieldInfo") -> str:
-    """Return the accepted words, or what kind of value is expected."""
+    """Return the accepted words or the expected kind of value."""
     if name in METAVARS:
         return METAVARS[name]
     kinds, words = _types(field.annotation), _choices(field.annotation)
@@ -155,7 +157,7 @@ def _choices(annotation: Any) -> list[str]:
 
 
 def _types(annotation: Any) -> set[Any]:
-    """Return the types that a field accepts, without their constraints."""
+    """Return the types that a field accepts, without constraints."""
     if get_origin(annotation) in {Union, UnionType}:
         return {kind for part in get_args(annotation) for kind in _types(part)}
     if hasattr(annotation, "__metadata__"):
@@ -167,13 +169,13 @@ def _types(annotation: Any) -> set[Any]:
 
 
 def data_values(options: argparse.Namespace) -> dict[str, Any]:
-    """Return what the flags say about the data."""
+    """Return the settings of the data set that were given as flags."""
     from gvibench.spec.run import DataSpec
 
     given = vars(options)
     values = {
         name: given[f"data.{name}"]
-        for name in DataSpec.model_fields
+        for name in DataSpec.names()
         if given.get(f"data.{name}") is not None
     }
     if options.data_option:
@@ -182,30 +184,30 @@ def data_values(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def spec_of(options: argparse.Namespace, kind: type[Problem]) -> Problem:
-    """Return the spec that `--spec` or the flags define, completed by the data set's preset."""
-    from gvibench.datasets.catalogue import complete
-    from gvibench.spec.run import parse
-    from gvibench.study.defaults import complete_spec
+    """Return the spec given by `--spec` or by flags, completed with the data set's preset."""
+    from gvibench.spec.validate import parse
+    from gvibench.study.defaults import complete_data, complete_spec, validate_solver
 
     if options.spec is not None:
         validate_flags_beside_spec(options, kind)
         spec = parse(kind, options.spec, "--spec")
-        return spec.model_copy(update={"data": complete(spec.data, spec.model)})
+        data = complete_data(json.loads(options.spec)["data"], spec.model)
+        return validate_solver(spec.replace(data=data))
     given = vars(options)
-    fields = [name for name in kind.model_fields if name != "data"]  # --data names a file
+    fields = [name for name in kind.names() if name != "data"]  # --data names a file
     values = {name: given[name] for name in fields if given.get(name) is not None}
-    if "solver" in kind.model_fields:
+    if "solver" in kind.names():
         values["solver_options"] = _pairs(options.solver_option, "--solver-option")
     return complete_spec(kind, data_values(options), values, "command line", from_text=True)
 
 
-def validate_flags_beside_spec(options: argparse.Namespace, kind: "type[BaseModel]") -> None:
-    """Refuse settings given as flags beside a `--spec` of this kind, which holds them all."""
-    settings = {*kind.model_fields, "solver_option", "data_option"} - {"data"}
+def validate_flags_beside_spec(options: argparse.Namespace, kind: "type[Spec]") -> None:
+    """Raise an error if settings are given as flags in addition to `--spec`."""
+    settings = {*kind.names(), "solver_option", "data_option"} - {"data"}
     for name, value in sorted(vars(options).items()):
         if value is not None and (name in settings or name.startswith("data.")):
             flag = _flag(name.removeprefix("data."))
-            raise UserError(f"--spec holds all settings: leave out {flag}, or --spec")
+            raise UserError(f"--spec contains all settings: leave out {flag}, or --spec")
 
 
 def _pairs(given: Sequence[str] | None, flag: str) -> dict[str, Any]:

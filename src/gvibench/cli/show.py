@@ -1,4 +1,4 @@
-"""Files of gvibench in words, for people at a terminal."""
+"""Describe gvibench files as text for the terminal."""
 
 import json
 from collections import Counter
@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gvibench.errors import UserError
-from gvibench.spec.run import suggest
-from gvibench.store.describe import counted, describe, settings_line
-from gvibench.store.files import is_remote
+from gvibench.errors import UserError, suggest
+from gvibench.spec.messages import counted
+from gvibench.store.describe import describe_trace, settings_line
 from gvibench.store.kinds import ARCHIVE, OPTIMUM, PAGE, PREPARED, TRACE, kind_of
+from gvibench.store.remote import is_remote
 from gvibench.store.traces import PACKED, read_trace, read_traces
 from gvibench.store.zarrzip import open_zip
 
@@ -19,51 +19,51 @@ if TYPE_CHECKING:
 
 __all__ = ["description"]
 
-SHOWN_NAMES = 8
-"""Names of data sets or solvers that are listed; of more, only the number is."""
+MAX_NAMES = 8
+"""Maximum number of data sets or solvers listed by name."""
 
 
 def description(path: str) -> str:
-    """Return what a person wants to know about a file; refuse what gvibench did not write."""
+    """Return a description of a file. Raise an error if gvibench did not write it."""
     if not is_remote(path):
-        _refuse_missing(Path(path))
+        _validate_path(Path(path))
     kind = kind_of(path)
     if kind is None:
-        raise UserError(f"{path} is not a file of gvibench")
+        raise UserError(f"{path} is not a gvibench file")
     if kind not in DESCRIPTIONS:
-        raise UserError(f"{path} is a {kind}, which this version does not show")
+        raise UserError(f"{path} is a {kind}, which this version cannot describe")
     return DESCRIPTIONS[kind](path)
 
 
-def _refuse_missing(path: Path) -> None:
+def _validate_path(path: Path) -> None:
     if path.is_dir():
         aggregate = path / "aggregate.zarr.zip"
         hint = aggregate if aggregate.is_file() else "one of its files"
         raise UserError(f"{path} is a folder: give {hint}")
     if not path.exists():
-        near = [one.name for one in path.parent.glob("*")] if path.parent.is_dir() else []
-        raise UserError(f"{path} does not exist{suggest(path.name, near)}")
+        names = [file.name for file in path.parent.glob("*")] if path.parent.is_dir() else []
+        raise UserError(f"{path} does not exist{suggest(path.name, names)}")
     if not path.is_file():
-        raise UserError(f"{path} is not a file of gvibench")
+        raise UserError(f"{path} is not a gvibench file")
 
 
 def _packed(path: str) -> str:
     traces = read_traces(path)
-    first = f"{counted(len(traces), 'run')} in one file: {_endings(traces)}"
-    return "\n\n".join([first, *(describe(trace) for trace in traces)])
+    headline = f"{counted(len(traces), 'run')} in one file: {_endings(traces)}"
+    return "\n\n".join([headline, *(describe_trace(trace) for trace in traces)])
 
 
 def _round(path: str) -> str:
-    from gvibench.engine.tuning import read_round
+    from gvibench.store.tuning_rounds import read_round
 
-    grid, share, _, traces = read_round(Path(path))
+    steps, scales, share, _, traces = read_round(Path(path))
     spec = traces[0].spec if traces else {}
     lines = [
         f"tuning round of {spec.get('solver')} on {spec.get('data', {}).get('dataset')}",
         f"  {counted(len(traces), 'trial')} of {spec.get('iterations')} iterations: "
         f"{_endings(traces)}",
-        f"  steps  {_numbers(grid.steps)}",
-        f"  scales {_numbers(grid.scales)}",
+        f"  steps  {_numbers(steps)}",
+        f"  scales {_numbers(scales)}",
     ]
     if share < 1:
         lines.append(f"  on {share:.2%} of the training rows")
@@ -91,8 +91,8 @@ def _numbers(values: Iterable[float]) -> str:
 
 
 def _optimum(path: str) -> str:
-    from gvibench.engine.optimum import read_optimum
-    from gvibench.models import METRICS
+    from gvibench.spec.metrics import METRICS
+    from gvibench.store.optima import read_optimum
 
     optimum = read_optimum(path)
     attrs = optimum.attrs
@@ -125,15 +125,14 @@ def _prepared(path: str) -> str:
 
 
 def _aggregate(path: str) -> str:
-    from gvibench.analysis.configurations import open_aggregate
+    from gvibench.store.aggregates import open_aggregate
 
     with open_aggregate(path) as dataset:
         return _study(dataset)
 
 
 def _archive(path: str) -> str:
-    from gvibench.analysis.configurations import open_aggregate
-    from gvibench.store.aggregates import locate_aggregate
+    from gvibench.store.aggregates import locate_aggregate, open_aggregate
 
     with locate_aggregate(Path(path)) as aggregate, open_aggregate(aggregate) as dataset:
         return f"exported {_study(dataset)}"
@@ -157,19 +156,21 @@ def _study(dataset: "xr.Dataset") -> str:
 
 
 def _names(values: Iterable[str]) -> str:
-    found = list(dict.fromkeys(values))
-    more = f" and {len(found) - SHOWN_NAMES} more" if len(found) > SHOWN_NAMES else ""
-    return ", ".join(found[:SHOWN_NAMES]) + more
+    names = list(dict.fromkeys(values))
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return ", ".join(names[:MAX_NAMES]) + more
 
 
 def _checkpoint(path: str) -> str:
     with open_zip(path) as group:
         iteration = group.attrs.get("iteration")
-    return f"checkpoint of a run at iteration {iteration}: the command that started it resumes here"
+    return (
+        f"checkpoint of a run at iteration {iteration}: repeat the command of the run to resume it"
+    )
 
 
 DESCRIPTIONS: dict[str, Callable[[str], str]] = {
-    TRACE.name: lambda path: describe(read_trace(path)),
+    TRACE.name: lambda path: describe_trace(read_trace(path)),
     PACKED: _packed,
     OPTIMUM.name: _optimum,
     PREPARED.name: _prepared,
@@ -177,6 +178,6 @@ DESCRIPTIONS: dict[str, Callable[[str], str]] = {
     "gvibench tuning round": _round,
     "gvibench checkpoint": _checkpoint,
     ARCHIVE.name: _archive,
-    PAGE.name: lambda path: f"report page of gvibench: open {path} in a browser",
+    PAGE.name: lambda path: f"gvibench report page: open {path} in a browser",
 }
-"""By kind."""
+"""Function that describes a file, by the kind of file."""

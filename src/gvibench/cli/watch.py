@@ -1,4 +1,4 @@
-"""The curves of a study's running jobs, drawn in the terminal from their checkpoints."""
+"""Plot the curves of running jobs in the terminal, from their checkpoints."""
 
 import math
 import shutil
@@ -9,59 +9,58 @@ from pathlib import Path
 
 import numpy as np
 
-from gvibench.engine.checkpointing import checkpoint_objectives, checkpoint_path
-from gvibench.engine.optimum import read_optimum
 from gvibench.errors import UserError
+from gvibench.store.checkpoints import checkpoint_objectives, checkpoint_path
+from gvibench.store.optima import read_optimum
 from gvibench.study.inventory import Job, jobs_of
 from gvibench.study.plan import Plan, RunJob
 from gvibench.study.status import Progress, headline, progress_of_job
 
 __all__ = ["Watcher", "chart", "watch"]
 
-SECONDS = 2.0
-"""Between two frames; a run writes a checkpoint less often."""
+SECONDS_PER_FRAME = 2.0
 CHART_ROWS = 5
-WIDEST = 72
+MAX_WIDTH = 72
 FLOOR = 1e-12
-"""A gap below this is drawn at it."""
-# The dots of a Braille character, by column and row.
+"""Smallest gap on the logarithmic axis; smaller gaps are drawn at this height."""
+# Bits of the dots of a Braille character, by column and row.
 DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 
 
 def watch(plan: Plan, *, once: bool = False) -> None:
-    """Draw frame after frame until every run has ended, or one frame only."""
+    """Draw frames until all runs have ended, or a single frame if `once` is true."""
     watcher = Watcher(plan)
     while True:
         size = shutil.get_terminal_size()
-        # On a terminal the frame takes the place of the one before, and no more than fits.
+        # On a terminal, each frame replaces the previous one and is cut to the height.
         redraw = not once and sys.stdout.isatty()
-        lines = watcher.frame(min(size.columns - 1, WIDEST))
+        lines = watcher.frame(min(size.columns - 1, MAX_WIDTH))
         if redraw:
             print("\x1b[H\x1b[J" + "\n".join(lines[: size.lines - 1]), flush=True)
         else:
             print("\n".join(lines), flush=True)
         if once or watcher.ended:
             return
-        time.sleep(SECONDS)
+        time.sleep(SECONDS_PER_FRAME)
 
 
 class Watcher:
-    """Looks at a study again and again; what is done is not looked at again."""
+    """Progress of a study over time. Finished jobs are read only once."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._settled: dict[str, Progress] = {}
+        self._done: dict[str, Progress] = {}
         self.ended = False
-        """Whether the last frame had nothing left to wait for."""
+        """Whether all runs had ended at the last frame."""
 
     def frame(self, width: int) -> list[str]:
-        """Return the lines of one frame: counts of every study, a chart of every running job."""
+        """Return the lines of one frame: the counts of each study and a chart per running job."""
         lines: list[str] = []
         self.ended = True
         for study in self._plan.config.studies:
-            found = [self._look(job) for job in jobs_of(self._plan, study)]
-            lines.append(headline(study, found))
-            for progress in found:
+            jobs = [self._progress_of(job) for job in jobs_of(self._plan, study)]
+            lines.append(headline(study, jobs))
+            for progress in jobs:
                 job = progress.job.of
                 if isinstance(job, RunJob):
                     self.ended &= progress.state in {"done", "error"}
@@ -69,22 +68,22 @@ class Watcher:
                         lines += _curve(progress, job, width)
         return lines
 
-    def _look(self, job: Job) -> Progress:
-        if job.path in self._settled:
-            return self._settled[job.path]
+    def _progress_of(self, job: Job) -> Progress:
+        if job.path in self._done:
+            return self._done[job.path]
         progress = progress_of_job(job)
         if progress.state == "done":
-            self._settled[job.path] = progress
+            self._done[job.path] = progress
         return progress
 
 
 def _curve(progress: Progress, job: RunJob, width: int) -> Iterator[str]:
-    """Yield what to show of a running run; before its first checkpoint that is its name."""
+    """Yield the name of a run, its progress and, after the first checkpoint, a chart."""
     yield f"{job.dataset}, {job.solver}, {Path(job.path).parent.name}, seed {job.specs[0].seed}"
     try:
         iteration, objective = checkpoint_objectives(checkpoint_path(Path(job.path)))
-    except UserError:  # there is none yet, or it has just been removed
-        yield f"  no checkpoint yet, {job.specs[0].iterations} iterations to do"
+    except UserError:  # not written yet, or just removed
+        yield f"  no checkpoint yet, {job.specs[0].iterations} iterations"
         return
     name, values = _gap(job, objective)
     yield f"  {name} {values[0]:.3g} -> {values[-1]:.3g}, {progress.share:.0%} done"
@@ -93,7 +92,7 @@ def _curve(progress: Progress, job: RunJob, width: int) -> Iterator[str]:
 
 
 def _gap(job: RunJob, objective: np.ndarray) -> tuple[str, np.ndarray]:
-    """Return the objective gap if the optimum is known already, else the objective."""
+    """Return the objective gap if the optimum is known, else the objective, with its name."""
     if job.optimum is None or not Path(job.optimum.path).exists():
         return "objective", objective
     optimum = read_optimum(job.optimum.path)
@@ -103,7 +102,7 @@ def _gap(job: RunJob, objective: np.ndarray) -> tuple[str, np.ndarray]:
 
 
 def chart(x: np.ndarray, y: np.ndarray, width: int, rows: int) -> list[str]:
-    """Draw a curve in Braille dots, two by four to a character."""
+    """Draw a curve with Braille characters, which have two by four dots each."""
     known = np.isfinite(y)
     x, y = x[known], y[known]
     cells = np.zeros((rows, width), dtype=int)

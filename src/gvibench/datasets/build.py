@@ -1,6 +1,6 @@
-"""From a data set to the one file that runs read: load, split, map labels, scale, write.
+"""Prepare a data set for runs: load it, split it, map labels, scale it and write one file.
 
-Everything estimated from data (means, scales) comes from the training rows alone.
+Means and scales are computed from the training rows only.
 """
 
 import importlib.metadata
@@ -12,33 +12,37 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gvibench.datasets.catalogue import find
-from gvibench.datasets.loaders import Source
+from gvibench.datasets.source import Source
 from gvibench.datasets.split import split_rows
 from gvibench.errors import UserError
-from gvibench.spec.run import DataSpec, canonical_json
+from gvibench.spec.catalogue import find
+from gvibench.spec.run import DataSpec
 from gvibench.store.prepared import KIND
 from gvibench.store.zarrzip import Group, write_zip
 
 __all__ = ["build"]
 
 SPARSE_BELOW = 0.5
-"""Share of non-zero cells under which CSR is the smaller form on disk."""
+"""Share of non-zero cells below which CSR takes less space on disk than a dense array."""
 
 
 def build(spec: DataSpec, out: Path) -> None:
-    """Write the prepared file of a complete spec."""
+    """Prepare the data of a complete spec and write them to `out`."""
     entry = find(spec)
+    is_drawn = spec.split in {"sklearn", "random"}
+    has_sizes = spec.train_size is not None or spec.test_size is not None
+    if set(spec.options) != set(entry.settings) or (is_drawn and not has_sizes):
+        raise ValueError(f"the spec of data set '{spec.dataset}' is not complete")
     source: Source = pkgutil.resolve_name(entry.loader)(entry, spec)
     x, raw_y, own_test_rows = _stack(source)
-    _refuse_too_large(spec, *x.shape)
+    _validate_size(spec, *x.shape)
     y, labels = (raw_y, {}) if source.regression else _signs(spec, source, raw_y)
     train, test = split_rows(spec, len(y), own_test_rows, None if source.regression else y)
-    _refuse_unusable(spec, y[train], len(test), source.regression)
+    _validate_split(spec, y[train], len(test), source.regression)
 
     attrs: dict[str, Any] = {
         "kind": KIND,
-        "spec": canonical_json(spec),
+        "spec": spec.canonical(),
         "n_train": len(train),
         "n_test": len(test),
         "labels": labels,
@@ -66,7 +70,7 @@ def build(spec: DataSpec, out: Path) -> None:
 
 
 def _stack(source: Source) -> tuple[Any, NDArray[np.float64], int]:
-    """Return all rows below each other, the set's own test rows last, and how many those are."""
+    """Return all rows in one table, and the number of the data set's own test rows at its end."""
     if source.test is None:
         return source.table.x, source.table.y, 0
     import scipy.sparse
@@ -80,38 +84,42 @@ def _stack(source: Source) -> tuple[Any, NDArray[np.float64], int]:
 def _signs(
     spec: DataSpec, source: Source, raw: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], dict[str, str]]:
-    """Map two raw labels to ±1, the larger one to +1, and say what the signs mean."""
-    found = np.unique(raw)
-    if len(found) != 2:
-        shown = ", ".join(f"{label:g}" for label in found[:5]) + (", …" if len(found) > 5 else "")
+    """Map the smaller raw label to -1 and the larger one to +1; also return their meaning."""
+    distinct = np.unique(raw)
+    if len(distinct) != 2:
+        more = ", …" if len(distinct) > 5 else ""
+        shown = ", ".join(f"{label:g}" for label in distinct[:5]) + more
         raise UserError(
-            f"data set '{spec.dataset}' has {len(found)} different labels ({shown}): "
-            f"a binary one has exactly 2; for real targets use model 'linear'"
+            f"data set '{spec.dataset}' has {len(distinct)} different labels ({shown}), but binary "
+            "classification needs exactly 2; for real targets use model 'linear'"
         )
-    smaller, larger = found
+    smaller, larger = distinct
     meaning = source.labels or {"+1": f"raw label {larger:g}", "-1": f"raw label {smaller:g}"}
     return np.where(raw == larger, 1.0, -1.0), dict(meaning)
 
 
-def _refuse_too_large(spec: DataSpec, rows: int, columns: int) -> None:
-    """Refuse what no run could hold: one absurd column number makes a small file that large."""
+def _validate_size(spec: DataSpec, rows: int, columns: int) -> None:
+    """Raise UserError if the dense rows would not fit into memory.
+
+    A single wrong column number in a small sparse file is enough for that.
+    """
     needed = rows * columns * np.dtype(np.float64).itemsize
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > memory:
         raise UserError(
-            f"data set '{spec.dataset}' has {rows} rows and {columns} columns, which take "
-            f"{needed / 1e9:.0f} GB in a run and this machine has {memory / 1e9:.0f}: check the "
-            "column numbers, or use fewer rows"
+            f"data set '{spec.dataset}' has {rows} rows and {columns} columns; a run needs "
+            f"{needed / 1e9:.0f} GB for them, but this machine has {memory / 1e9:.0f} GB: check "
+            "the column numbers, or use fewer rows"
         )
 
 
-def _refuse_unusable(
+def _validate_split(
     spec: DataSpec, train_y: NDArray[np.float64], test_rows: int, regression: bool
 ) -> None:
     if len(train_y) == 0 or test_rows == 0:
         raise UserError(
             f"data set '{spec.dataset}': the split leaves {len(train_y)} training and {test_rows} "
-            f"test rows; both need at least 1: change train_size or test_size"
+            "test rows, but at least 1 of each is needed: change train_size or test_size"
         )
     if not regression and len(np.unique(train_y)) < 2:
         raise UserError(
@@ -121,9 +129,9 @@ def _refuse_unusable(
 
 
 def _moments(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return what to subtract from and divide by; a constant column becomes exactly zero."""
+    """Return the mean and scale of each column, chosen so that constant columns become zero."""
     mean, scale = x.mean(axis=0), x.std(axis=0)
-    constant = (np.ptp(x, axis=0) == 0) | (scale == 0)  # tiny spreads underflow to zero
+    constant = (np.ptp(x, axis=0) == 0) | (scale == 0)  # a tiny scale underflows to zero
     return np.where(constant, x[0], mean), np.where(constant, 1.0, scale)
 
 

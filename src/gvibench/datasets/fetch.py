@@ -1,8 +1,8 @@
-"""Raw files: from a mirror in a folder, the user's cache or the network, and always checked.
+"""Get raw files from a local mirror, the user's cache or the network, and verify them.
 
-A download is written beside its place, checked, and only then renamed, so the cache never holds
-a file that is not the right one. ``GVIBENCH_DATA`` names a mirror: a folder, whose files are used
-where they are, or the address that the files' names are appended to.
+A download is written to a temporary file and renamed only after it has been verified, so that the
+cache never holds a wrong file. `GVIBENCH_DATA` sets a mirror: either a folder, whose files are used
+in place, or a URL, to which file names are appended.
 """
 
 import hashlib
@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from gvibench.datasets.catalogue import File
-from gvibench.datasets.read import UNPACKING_ERRORS, open_raw, read_svmlight
+from gvibench.datasets.read import read_svmlight
 from gvibench.errors import UserError
-from gvibench.store.files import atomic_path, cache_dir
+from gvibench.spec.catalogue import File
+from gvibench.store.files import UNPACKING_ERRORS, atomic_path, cache_dir, open_raw
 
 __all__ = ["raw_file", "sha256_of"]
 
@@ -27,7 +27,7 @@ TIMEOUT_SECONDS = 30
 
 
 def raw_file(file: File) -> Path:
-    """Return where `file` is on this machine, checked; download it if need be."""
+    """Return the verified local path of `file`. Download the file if needed."""
     mirror = os.environ.get("GVIBENCH_DATA", "")
     if mirror and not mirror.startswith(("http://", "https://")):
         return _in_folder(file, Path(mirror).expanduser())
@@ -59,8 +59,8 @@ def _in_folder(file: File, folder: Path) -> Path:
     path = folder / file.name
     if not path.is_file():
         raise UserError(
-            f"{path} does not exist: put {file.name} into the folder that GVIBENCH_DATA names, "
-            f"or unset GVIBENCH_DATA to download it from {file.url}"
+            f"{path} does not exist: copy {file.name} to this folder, which is set by "
+            f"GVIBENCH_DATA, or unset GVIBENCH_DATA to download the file from {file.url}"
         )
     _check(file, path, str(path))
     return path
@@ -71,10 +71,10 @@ def _download(url: str, target: Path) -> None:
     import requests
 
     download = pooch.HTTPDownloader(
-        progressbar=sys.stderr.isatty(),  # a log file needs no bar
+        progressbar=sys.stderr.isatty(),
         chunk_size=2**16,
         timeout=TIMEOUT_SECONDS,
-        # The hash is of the file, not of what a server makes of it on the way.
+        # Ask for the file as it is. A server could otherwise compress it, which changes its hash.
         headers={"Accept-Encoding": "identity"},
     )
     for attempt in range(1, ATTEMPTS + 1):
@@ -84,7 +84,7 @@ def _download(url: str, target: Path) -> None:
         except requests.HTTPError as error:
             failure = f"the server answered {error}"
             if error.response is not None and error.response.status_code < 500:
-                break  # asking again will not help
+                break  # a client error, e.g. 404; a retry would fail in the same way
         except requests.RequestException as error:
             failure = _root_cause(error)
         except OSError as error:
@@ -93,30 +93,30 @@ def _download(url: str, target: Path) -> None:
             time.sleep(PAUSE_SECONDS * attempt)
     raise UserError(
         f"could not download {url}: {failure}; try again later, or set GVIBENCH_DATA to a folder "
-        f"or an address that has {url.rsplit('/', 1)[-1]}"
+        f"or a URL with the file {url.rsplit('/', 1)[-1]}"
     )
 
 
 def _root_cause(error: BaseException) -> str:
-    # Libraries wrap network errors several deep; the innermost says it in plain words.
+    # Libraries wrap network errors several times. The innermost one has the clearest message.
     while error.__context__ is not None:
         error = error.__context__
     return str(error) or type(error).__name__
 
 
 def _check(file: File, path: Path, origin: str) -> None:
-    """Raise UserError unless the file at `path` is `file`; `origin` is what messages call it."""
-    found, expected = sha256_of(path), file.sha256
-    if found == expected:
+    """Raise UserError if the file at `path` is not `file`. Messages call it `origin`."""
+    actual, expected = sha256_of(path), file.sha256
+    if actual == expected:
         return
     content = _content_sha256(path) if file.content_sha256 is not None else None
     if content is not None and content == file.content_sha256:
-        return  # the same data in another container
+        return  # the same data, compressed differently
     mismatch = f"{origin} is not the {file.name} of the catalogue"
     if expected is not None:
-        mismatch += f": its SHA-256 is {found}, not {expected}"
+        mismatch += f": its SHA-256 is {actual}, not {expected}"
     if content is not None:
-        mismatch += f" (unpacked {content}, not {file.content_sha256})"
+        mismatch += f" (decompressed: {content}, not {file.content_sha256})"
     if _is_web_page(path):
         raise UserError(f"{mismatch}; the server sent a web page")
     if file.confirmed:
@@ -125,13 +125,13 @@ def _check(file: File, path: Path, origin: str) -> None:
         raise UserError(f"{mismatch}; {difference}")
     if expected is not None:
         warnings.warn(
-            f"{mismatch}, but rows, columns, labels and non-zeros agree, so it is used",
+            f"{mismatch}, but it is used, because rows, columns, labels and non-zeros agree",
             stacklevel=3,
         )
 
 
 def _content_sha256(path: Path) -> str | None:
-    """Return the SHA-256 of the unpacked content, or none if it cannot be unpacked."""
+    """Return the SHA-256 of the decompressed content, or None if decompression fails."""
     try:
         with open_raw(path) as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
@@ -145,14 +145,14 @@ def _is_web_page(path: Path) -> bool:
 
 
 def _difference(file: File, path: Path, origin: str) -> str:
-    """Say in what the rows of `path` differ from those of the catalogue, or nothing."""
+    """Describe how the file differs from its counts in the catalogue; empty if it does not."""
     try:
         (table,) = read_svmlight([path], zero_based=False, origins=[origin])
     except UserError as error:
         return str(error)
     rows, columns = table.x.shape
     labels, counts = np.unique(table.y, return_counts=True)
-    found = {
+    actual = {
         "rows": rows,
         "columns": columns,
         "labels": dict(zip(labels.tolist(), counts.tolist(), strict=True)),
@@ -164,5 +164,5 @@ def _difference(file: File, path: Path, origin: str) -> str:
         "labels": file.label_counts,
         "non-zeros": file.nonzeros,
     }
-    different = [name for name in expected if found[name] != expected[name]]
-    return "; ".join(f"its {name}: {found[name]}, not {expected[name]}" for name in different)
+    different = [name for name in expected if actual[name] != expected[name]]
+    return "; ".join(f"its {name}: {actual[name]}, not {expected[name]}" for name in different)

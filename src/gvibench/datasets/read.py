@@ -1,71 +1,55 @@
-"""Reading raw files: svmlight text, MNIST's idx format and NumPy's ``.npz``.
+"""Read raw files: svmlight text, MNIST's idx format and NumPy's `.npz`.
 
-Every reader turns what can be wrong with a file into one sentence.
+All readers raise UserError for an invalid file.
 """
 
-import bz2
 import contextlib
-import gzip
 import math
 import struct
 import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gvibench.errors import UserError
+from gvibench.store.files import UNPACKING_ERRORS, open_raw
 
-__all__ = ["UNPACKING_ERRORS", "Table", "open_raw", "read_idx", "read_npz", "read_svmlight"]
+__all__ = ["Table", "read_idx", "read_npz", "read_svmlight"]
 
-UNPACKING_ERRORS = (OSError, EOFError, zlib.error)
-"""What the standard library raises for a damaged .gz or .bz2 file."""
-
-LARGEST = 1e50
-"""Fourth powers of anything larger are not numbers any more."""
+MAX_VALUE = 1e50
+"""Maximum absolute value of a cell. Fourth powers of larger values overflow."""
 
 _IDX_UNSIGNED_BYTE = 0x08
-_IDX_DIMENSIONS = 3
+_IDX_MAX_DIMENSIONS = 3
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows as they were read."""
+    """Rows of a raw file."""
 
     x: Any
-    """A NumPy array or a SciPy CSR matrix (which has no types of its own), float64."""
+    """Float64 NumPy array or SciPy CSR matrix. SciPy has no type annotations, hence Any."""
     y: NDArray[np.float64]
-    """The raw labels."""
-
-
-def open_raw(path: Path) -> IO[bytes]:
-    """Open a file for reading, unpacking it if it is packed, whatever its name says."""
-    with path.open("rb") as stream:
-        magic = stream.read(3)
-    if magic == b"BZh":
-        return cast(IO[bytes], bz2.BZ2File(path))
-    if magic[:2] == b"\x1f\x8b":
-        return cast(IO[bytes], gzip.GzipFile(path))
-    return path.open("rb")
+    """Raw labels."""
 
 
 def read_svmlight(
     paths: Sequence[Path], zero_based: bool | str, origins: Sequence[str] | None = None
 ) -> list[Table]:
-    """Read svmlight files that share their columns.
+    """Read svmlight files with the same columns.
 
     Parameters
     ----------
     paths
-        The files, packed with gzip or bzip2 or not at all.
+        Files, uncompressed or compressed with gzip or bzip2.
     zero_based
-        Whether columns count from 0; ``"auto"`` looks for a column 0 in any of the files.
+        Whether the first column has number 0. With `"auto"` it has if any file has a column 0.
     origins
-        What messages call the files; by default their paths.
+        Names of the files for messages (default: their paths).
     """
     from sklearn.datasets import load_svmlight_files
 
@@ -80,26 +64,26 @@ def read_svmlight(
             raise UserError(f"cannot read {' and '.join(names)} as svmlight: {error}") from error
     tables = [Table(x, y) for x, y in zip(loaded[::2], loaded[1::2], strict=True)]
     for table, name in zip(tables, names, strict=True):
-        _refuse_unusable(table, name)
-    if not any(table.x.nnz for table in tables):  # scikit-learn makes up a column of zeros
+        _validate(table, name)
+    if not any(table.x.nnz for table in tables):  # scikit-learn returns one column of zeros
         raise UserError(f"{' and '.join(names)} is empty: it has labels but no values")
     return tables
 
 
 def read_npz(path: Path) -> tuple[Table, Table | None]:
-    """Read arrays ``X`` and ``y``, and ``X_test`` and ``y_test`` if the file has them."""
+    """Read the arrays `X` and `y`, and `X_test` and `y_test` if the file has them."""
     wanted = ("X", "y", "X_test", "y_test")
     try:
         with path.open("rb") as stream:
             if not zipfile.is_zipfile(stream):
-                raise ValueError("it is not a zip archive of arrays, or it is cut off")
+                raise ValueError("it is not a zip archive of arrays, or it is truncated")
             stream.seek(0)
-            # Pickled objects could run code; plain arrays are all we need.
+            # Plain arrays are enough. Unpickling objects could execute arbitrary code.
             archive = np.load(stream, allow_pickle=False)
             arrays = {name: np.asarray(archive[name]) for name in wanted if name in archive.files}
     except FileNotFoundError as error:
         raise UserError(f"{path} does not exist") from error
-    except Exception as error:  # a hostile header makes NumPy and zipfile raise a dozen kinds
+    except Exception as error:  # NumPy and zipfile raise many types of errors for invalid headers
         reason = str(error) or type(error).__name__
         raise UserError(f"cannot read {path} as .npz: {reason}") from error
     train = _npz_table(arrays, "X", "y", path)
@@ -114,25 +98,31 @@ def read_npz(path: Path) -> tuple[Table, Table | None]:
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
-    """Read an array of unsigned bytes in the format of MNIST's original files."""
+    """Read an array of unsigned bytes in idx format, which MNIST's original files use."""
     try:
         with open_raw(path) as stream:
             content = stream.read()
     except UNPACKING_ERRORS as error:
-        raise UserError(f"{path} is cut off or damaged: {error}") from error
+        raise UserError(
+            f"{path} is truncated or damaged ({error}): download the file again"
+        ) from error
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] != _IDX_UNSIGNED_BYTE:
-        raise UserError(f"{path} is not an idx file of unsigned bytes: get the file again")
+        raise UserError(f"{path} is not an idx file of unsigned bytes: download the file again")
     dimensions = content[3]
     header = 4 + 4 * dimensions
     if len(content) < header:
-        raise UserError(f"{path} is cut off inside its header: get the file again")
-    if dimensions > _IDX_DIMENSIONS:
-        raise UserError(f"{path} has {dimensions} dimensions, images have 3: get the file again")
+        raise UserError(f"{path} ends inside its header: download the file again")
+    if dimensions > _IDX_MAX_DIMENSIONS:
+        raise UserError(
+            f"{path} has {dimensions} dimensions, but images have {_IDX_MAX_DIMENSIONS}: download "
+            "the file again"
+        )
     shape = struct.unpack_from(f">{dimensions}I", content, 4)
     values = np.frombuffer(content, np.uint8, offset=header)
     if values.size != math.prod(shape):
         raise UserError(
-            f"{path} holds {values.size} bytes, its header says {shape}: get the file again"
+            f"{path} has {values.size} bytes of data, which does not match the shape {shape} in "
+            "its header: download the file again"
         )
     return values.reshape(shape)
 
@@ -151,20 +141,20 @@ def _npz_table(arrays: dict[str, NDArray[Any]], x: str, y: str, path: Path) -> T
             f"{path}: '{x}' has {len(arrays[x])} rows but '{y}' has {len(arrays[y])} labels"
         )
     table = Table(arrays[x].astype(np.float64), arrays[y].astype(np.float64))
-    _refuse_unusable(table, str(path))
+    _validate(table, str(path))
     return table
 
 
-def _refuse_unusable(table: Table, name: str) -> None:
+def _validate(table: Table, name: str) -> None:
     rows, columns = table.x.shape
     if rows == 0 or columns == 0:
         raise UserError(f"{name} is empty: it has {rows} rows and {columns} columns")
     values = table.x if isinstance(table.x, np.ndarray) else table.x.data
     if not np.isfinite(values).all():
         raise UserError(f"{name} has values that are not finite: remove or fill them first")
-    if np.abs(values).max(initial=0.0) > LARGEST:
+    if np.abs(values).max(initial=0.0) > MAX_VALUE:
         raise UserError(
-            f"{name} has values beyond {LARGEST:g}, whose products overflow: scale the columns "
+            f"{name} has values above {MAX_VALUE:g}, whose products overflow: scale the columns "
             "first"
         )
     if not np.isfinite(table.y).all():

@@ -1,4 +1,4 @@
-"""Which rows train and which test."""
+"""Split rows into training and test rows."""
 
 import math
 
@@ -16,19 +16,19 @@ Rows = NDArray[np.intp]
 def split_rows(
     spec: DataSpec, count: int, own_test_rows: int, strata: NDArray[np.float64] | None
 ) -> tuple[Rows, Rows]:
-    """Return the indices of the training and of the test rows.
+    """Return the indices of the training rows and of the test rows.
 
     Parameters
     ----------
     spec
-        A complete spec.
+        Complete spec.
     count
-        How many rows there are.
+        Number of rows.
     own_test_rows
-        How many of the last rows are the set's own test rows; other splits than ``given`` treat
-        them like all others.
+        Number of rows at the end that are the data set's own test rows. Only the split `given`
+        treats them differently from the others.
     strata
-        The labels whose shares the split ``random`` keeps; none for regression.
+        Labels by which the split `random` is stratified; None for regression.
     """
     rows = np.arange(count)
     if spec.split == "given":
@@ -61,27 +61,30 @@ def _draw(spec: DataSpec, rows: Rows, strata: NDArray[np.float64] | None) -> tup
 def _subsample(
     spec: DataSpec, train: Rows, test: Rows, train_size: float | None
 ) -> tuple[Rows, Rows]:
-    # One generator each: how many training rows are kept does not change the test rows.
-    of_train, of_test = np.random.default_rng(spec.split_seed).spawn(2)
+    # Two generators, so that the number of training rows does not change the test rows.
+    train_rng, test_rng = np.random.default_rng(spec.split_seed).spawn(2)
     return (
-        _keep(of_train, train, _count(spec, "train", train_size, len(train))),
-        _keep(of_test, test, _count(spec, "test", spec.test_size, len(test))),
+        _choose(train_rng, train, _count(spec, "train", train_size, len(train))),
+        _choose(test_rng, test, _count(spec, "test", spec.test_size, len(test))),
     )
 
 
-def _keep(rng: np.random.Generator, rows: Rows, count: int) -> Rows:
+def _choose(rng: np.random.Generator, rows: Rows, count: int) -> Rows:
     return np.sort(rng.choice(rows, count, replace=False)) if count < len(rows) else rows
 
 
 def _count(spec: DataSpec, part: str, size: float | None, available: int) -> int:
-    """Return a size as a count; fractions round as in scikit-learn: train down, test up."""
+    """Return a size as a number of rows.
+
+    Fractions are rounded as in scikit-learn: down for training rows and up for test rows.
+    """
     if size is None:
         return available
     if isinstance(size, float):
         size = math.floor(size * available) if part == "train" else math.ceil(size * available)
     if size > available:
         raise UserError(
-            f"data set '{spec.dataset}': {part}_size is {size} but there are only "
-            f"{available} rows to choose from"
+            f"data set '{spec.dataset}': {part}_size is {size}, but only {available} rows are "
+            f"available: set {part}_size to at most {available}"
         )
     return int(size)

@@ -1,9 +1,16 @@
-"""A seeded generator of problems with a chosen size, condition number and separation."""
+"""Generate data sets of a chosen size, condition number and separation from a seed."""
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["generate"]
+from gvibench.datasets.read import Table
+from gvibench.datasets.source import Source
+from gvibench.spec.catalogue import DatasetEntry
+from gvibench.spec.run import DataSpec
+
+__all__ = ["generate", "load"]
 
 Floats = NDArray[np.float64]
 
@@ -13,32 +20,42 @@ def generate(
 ) -> tuple[Floats, Floats]:
     """Draw rows and their targets.
 
-    Rows are N(0, S), where the eigenvalues of S are spaced evenly in their logarithm, have ratio
-    `condition` and mean 1, and its eigenvectors are a random rotation. The margins x . theta have
-    standard deviation `separation`, in a random direction theta. The target is ±1 with
-    probability sigmoid(±margin), or the margin plus N(0, 1) noise for regression.
+    Rows are drawn from N(0, S). The eigenvalues of S are evenly spaced on a logarithmic scale, with
+    ratio `condition` and mean 1, and its eigenvectors are a random rotation. The margins x . theta
+    have standard deviation `separation`, and the direction of theta is random. The target is ±1
+    with probability sigmoid(±margin), or the margin plus N(0, 1) noise for regression.
 
-    Row i depends on the seed and on d but not on n: a larger set begins with the smaller one.
+    Row i depends on the seed and on d but not on n, so a larger data set starts with the rows of a
+    smaller one.
     """
-    of_problem, of_rows, of_targets = np.random.default_rng(seed).spawn(3)
+    problem_rng, row_rng, target_rng = np.random.default_rng(seed).spawn(3)
     eigenvalues = np.geomspace(1.0, condition, d)
     eigenvalues /= eigenvalues.mean()
-    rotation = _rotation(of_problem, d)
-    # theta in the coordinates of the eigenvectors, where the covariance is diagonal
-    theta = of_problem.standard_normal(d)
+    rotation = _rotation(problem_rng, d)
+    # theta is in the coordinates of the eigenvectors, where the covariance is diagonal.
+    theta = problem_rng.standard_normal(d)
     theta *= separation / np.sqrt(eigenvalues @ theta**2)
 
-    scores = of_rows.standard_normal((n, d)) * np.sqrt(eigenvalues)
+    scores = row_rng.standard_normal((n, d)) * np.sqrt(eigenvalues)
     margins = scores @ theta
     x = scores @ rotation.T
     if regression:
-        return x, margins + of_targets.standard_normal(n)
-    # u < sigmoid(m) written as logit(u) < m, which cannot overflow
-    u = of_targets.random(n)
+        return x, margins + target_rng.standard_normal(n)
+    # The condition u < sigmoid(m) is written as logit(u) < m, which cannot overflow.
+    u = target_rng.random(n)
     return x, np.where(np.log(u) - np.log1p(-u) < margins, 1.0, -1.0)
 
 
 def _rotation(rng: np.random.Generator, d: int) -> Floats:
     q, r = np.linalg.qr(rng.standard_normal((d, d)))
-    # LAPACK leaves the signs of R's diagonal open; fixing them makes Q unique and uniform.
+    # LAPACK does not define the signs of the diagonal of R. With positive signs, Q is unique and
+    # uniformly distributed.
     return np.asarray(q * np.where(np.diag(r) < 0, -1.0, 1.0))
+
+
+def load(entry: DatasetEntry, spec: DataSpec) -> Source:
+    """Generate the data set that the options describe."""
+    options: dict[str, Any] = dict(spec.options)
+    regression = options.pop("target") == "regression"
+    table = Table(*generate(**options, regression=regression))
+    return Source(table, labels={} if regression else entry.labels, regression=regression)

@@ -1,8 +1,8 @@
-"""A run that was killed resumes where it was: its state, kept beside its output.
+"""Save and restore the state of a run, so that a killed run can resume.
 
-A checkpoint holds the iterate and what has been recorded so far. What a state knows about the model
-is computed again on resuming, from the same numbers by the same code, so that a resumed run ends
-with the trace of an undisturbed one, bit for bit (times apart).
+A checkpoint contains the iterate and everything recorded so far. The model is evaluated again when
+the run resumes, from the same numbers with the same code, so that a resumed run produces a
+bit-identical trace (except for times).
 """
 
 import signal
@@ -16,23 +16,17 @@ import numpy as np
 
 from gvibench.engine.recorder import Recorder
 from gvibench.errors import Interrupted, UserError
-from gvibench.models import METRICS, Model
-from gvibench.numerics import Array
+from gvibench.models.base import Model
+from gvibench.numerics.base import Array
 from gvibench.numerics.gaussian import CovarianceFactor, Factor, PrecisionFactor
-from gvibench.solvers import Solver, State
+from gvibench.solvers.base import Solver, State
+from gvibench.store.checkpoints import KIND
 from gvibench.store.zarrzip import Group, StoredGroup, open_zip, write_zip
 
-__all__ = [
-    "Checkpoints",
-    "checkpoint_iteration",
-    "checkpoint_objectives",
-    "checkpoint_path",
-    "stop_on_signals",
-]
+__all__ = ["Checkpoints", "stop_on_signals"]
 
-KIND = "gvibench checkpoint"
 FIRST_SECONDS = 10.0
-"""How long a run waits with its first checkpoint; with each further one twice as long."""
+"""Time to the first checkpoint; each later interval is twice as long, up to the maximum."""
 EXIT_CODES = {signal.SIGINT: Interrupted.BY_KEYBOARD, signal.SIGTERM: Interrupted.TRY_AGAIN}
 FACTORS: dict[str, type[CovarianceFactor] | type[PrecisionFactor]] = {
     "covariance": CovarianceFactor,
@@ -40,39 +34,18 @@ FACTORS: dict[str, type[CovarianceFactor] | type[PrecisionFactor]] = {
 }
 
 
-def checkpoint_path(out: Path) -> Path:
-    """Return where the checkpoint of the run that writes `out` lives."""
-    return out.with_name(f".{out.name}.checkpoint")
-
-
-def checkpoint_iteration(out: Path) -> int | None:
-    """Return the iteration that the run which writes `out` would resume from, if there is one."""
-    try:
-        with open_zip(checkpoint_path(out)) as group:
-            return int(group.attrs["iteration"])
-    except (UserError, KeyError, TypeError, ValueError):
-        return None
-
-
-def checkpoint_objectives(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Return the iterations that a checkpoint has records of, and their objectives."""
-    with open_zip(path) as group:
-        recorded = group.group("recorded")
-        return recorded.read("iteration"), recorded.read("rows")[:, METRICS.index("objective")]
-
-
 class Checkpoints:
-    """Keeps the state of one run in one file.
+    """Checkpoint file of one run.
 
     Parameters
     ----------
     path
-        The file.
+        Path of the file.
     identity
-        Hashes of spec and code: a checkpoint of anything else is ignored and replaced.
+        Hashes of spec and code. A checkpoint with another identity is ignored and replaced.
     every
-        Seconds between checkpoints. The first ones come sooner, so that the progress of a run of a
-        minute can be seen.
+        Maximum number of seconds between checkpoints. The first ones follow each other more
+        closely, so that the progress of short runs is visible.
     """
 
     def __init__(self, path: Path, identity: str, every: float) -> None:
@@ -83,26 +56,26 @@ class Checkpoints:
         self._last = time.monotonic()
 
     def update(self, state: State, recorder: Recorder, seconds: float) -> None:
-        """Keep the state if it is time to; if the run was told to stop, keep it and stop."""
-        told_to_stop = _stop_signal
-        if told_to_stop is None and time.monotonic() - self._last < self._wait:
+        """Write a checkpoint if one is due. Raise Interrupted if a stop was requested."""
+        stop_signal = _stop_signal
+        if stop_signal is None and time.monotonic() - self._last < self._wait:
             return
         group = _to_group(state, recorder, seconds)
         group.attrs |= {"kind": KIND, "identity": self._identity}
         write_zip(self._path, group)
         self._wait = min(self._every, 2 * self._wait)
         self._last = time.monotonic()
-        if told_to_stop is not None:
+        if stop_signal is not None:
             raise Interrupted(
                 f"interrupted at iteration {state.iteration}; the same command resumes from "
                 f"{self._path}",
-                EXIT_CODES[told_to_stop],
+                EXIT_CODES[stop_signal],
             )
 
     def resume(
         self, model: Model, solver: Solver, recorder: Recorder
     ) -> tuple[State, float] | None:
-        """Return the kept state and the solver's time so far, or nothing to start from."""
+        """Return the saved state and solver time, or None if there is no valid checkpoint."""
         if not self._path.exists():
             return None
         try:
@@ -110,7 +83,7 @@ class Checkpoints:
                 if group.attrs.get("kind") != KIND or group.attrs.get("identity") != self._identity:
                     return None
                 return _from_group(group, model, solver, recorder)
-        except (UserError, KeyError, TypeError, ValueError):  # damaged: the run starts again
+        except (UserError, KeyError, TypeError, ValueError):  # corrupt: start again
             return None
 
 
@@ -175,16 +148,15 @@ def _number_or_array(values: Array) -> Array | float:
     return float(values) if values.ndim == 0 else values
 
 
-# Batch systems send SIGTERM some time before they kill; Ctrl-C sends SIGINT.
-
 _stop_signal: signal.Signals | None = None
+"""Signal that requested a stop: SIGTERM from a batch system, SIGINT from Ctrl-C."""
 
 
 @contextmanager
 def stop_on_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGINT end the runs within at their next iteration, after a checkpoint.
+    """Stop a run at its next iteration, after a checkpoint, on SIGTERM and SIGINT.
 
-    A second SIGINT does not wait for that.
+    A second SIGINT stops it immediately.
     """
 
     def request(number: int, frame: FrameType | None) -> None:
@@ -195,11 +167,12 @@ def stop_on_signals() -> Iterator[None]:
 
     global _stop_signal
     _stop_signal = None
-    # A shell lets its background jobs ignore Ctrl-C, and so should we.
-    heeded = [one for one in EXIT_CODES if signal.getsignal(one) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, request) for number in heeded}
+    # Shells make their background jobs ignore Ctrl-C. Keep it that way.
+    handled = [number for number in EXIT_CODES if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, request) for number in handled}
     try:
         yield
     finally:
+        _stop_signal = None
         for number, handler in before.items():
             signal.signal(number, handler)

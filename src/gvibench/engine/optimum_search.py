@@ -1,22 +1,23 @@
-"""The search for the optimum of a problem: Newton steps to the MAP estimate, then damped VN."""
+"""Search for the optimum of a problem: Newton steps to the MAP estimate, then damped VN."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from gvibench.errors import Diverged
-from gvibench.models import Model, Oracle
-from gvibench.numerics import Array
+from gvibench.models.base import Model
+from gvibench.models.protocols import Oracle
+from gvibench.numerics.base import Array
 from gvibench.numerics.gaussian import CovarianceFactor, Factor, PrecisionFactor
 
 __all__ = ["collapsed", "descend", "loss_at", "maximise_posterior"]
 
 MAX_ITERATIONS = 3000
 PATIENCE = 15
-"""Iterations without progress after which rounding level is reached."""
-SMALLEST_STEP = 1e-8
+"""Number of iterations without progress after which the search ends at rounding level."""
+MIN_STEP = 1e-8
 SUFFICIENT = 0.25
-"""Share of the decrease predicted by the slope that a good step achieves."""
+"""Minimum decrease of a good step, as a share of the decrease predicted by the slope."""
 
 
 def collapsed(model: Model) -> CovarianceFactor:
@@ -25,7 +26,10 @@ def collapsed(model: Model) -> CovarianceFactor:
 
 
 def maximise_posterior(model: Model) -> tuple[Array, Oracle, int]:
-    """Minimise the loss at a point (V = 0) by damped Newton steps."""
+    """Find the MAP estimate, which minimises the loss at a point (V = 0), by damped Newton steps.
+
+    Return the mean, the oracle there and the number of iterations.
+    """
     point = collapsed(model)
     mean = np.zeros(model.d)
     oracle = model.full_oracle(mean, point, "hessian")
@@ -35,17 +39,17 @@ def maximise_posterior(model: Model) -> tuple[Array, Oracle, int]:
         direction = PrecisionFactor(model.backend, lower).covariance_times(oracle.gradient)
         decrement = float(oracle.gradient @ direction)
         step = 1.0
-        while step > SMALLEST_STEP:
+        while step > MIN_STEP:
             candidate = mean - step * direction
-            following = model.full_oracle(candidate, point, "hessian")
-            following_value = loss_at(model, candidate, following)
-            if following_value <= value - 1e-4 * step * decrement:
+            candidate_oracle = model.full_oracle(candidate, point, "hessian")
+            candidate_value = loss_at(model, candidate, candidate_oracle)
+            if candidate_value <= value - 1e-4 * step * decrement:
                 break
             step /= 2
         else:
-            return mean, oracle, iteration  # no descent left: rounding level
-        mean, oracle, value = candidate, following, following_value
-        # Convergence is quadratic: the step just taken went all the way.
+            return mean, oracle, iteration  # no step decreases the loss: rounding level
+        mean, oracle, value = candidate, candidate_oracle, candidate_value
+        # Convergence is quadratic, so the step just taken has reached rounding level.
         if decrement <= 1e-16 * (1.0 + abs(value)):
             return mean, oracle, iteration + 1
     return mean, oracle, MAX_ITERATIONS
@@ -57,33 +61,37 @@ def loss_at(model: Model, mean: Array, oracle: Oracle) -> float:
 
 
 def descend(model: Model, mean: Array, precision: Array) -> tuple[Array, Factor, Oracle, int]:
-    """Descend by damped VN; return the iterate with the smallest Fisher-Rao gradient norm."""
+    """Run damped VN and return the iterate with the smallest Fisher-Rao gradient norm.
+
+    Return its mean, factor and oracle, and the number of iterations.
+    """
     factor: Factor = PrecisionFactor(model.backend, model.backend.cholesky(precision, "V^-1"))
     oracle = model.full_oracle(mean, factor, "hessian")
     value = float(model.objectives(mean, factor, oracle.value).objective)
     norm = float(model.fisher_norm(factor, oracle))
     best = (norm, mean, factor, oracle)
     waited = iteration = 0
-    # A step of 1 / gamma is Newton's: V^-1 = H / gamma, m+ = m - H^-1 g.
-    step = longest = 1.0 / model.gamma
+    # A step of 1 / gamma is a Newton step: V^-1 = H / gamma, m+ = m - gamma^-1 V g = m - H^-1 g.
+    step = max_step = 1.0 / model.gamma
     while waited < PATIENCE and iteration < MAX_ITERATIONS:
         iteration += 1
         moved = _try_step(model, mean, precision, oracle, step)
-        # Close to the optimum the objective moves by less than it can be computed.
+        # Close to the optimum, the objective changes by less than its rounding error.
         slack = 1e-12 * (1.0 + abs(value))
-        # An approximate expectation need not fit its own derivatives: less gradient counts too.
+        # The derivatives of an approximate expectation need not be consistent with its value, so
+        # a smaller gradient counts as progress, too.
         if moved is None or not (moved.value <= value + slack or moved.norm < norm):
             step /= 2
-            waited += 1 if step < SMALLEST_STEP * longest else 0
+            waited += 1 if step < MIN_STEP * max_step else 0
             continue
-        # Along the step, the objective falls at the rate of the squared norm. Where it is not
-        # convex, as with the piecewise bound, the norm may rise for many steps that do descend.
+        # Along the step, the objective decreases at the rate of the squared norm. Where it is not
+        # convex, as with the piecewise bound, the norm may increase during many descent steps.
         decrease = value - moved.value
         progress = moved.norm < norm or decrease > max(slack, SUFFICIENT * step * norm**2)
         mean, precision, factor, oracle, value = moved.iterate
         norm = moved.norm
-        # A full step may overshoot close to the optimum, where only the gradient shows it.
-        step = min(longest, 1.2 * step) if progress else 0.5 * step
+        # A full step may overshoot close to the optimum, where only the gradient reveals it.
+        step = min(max_step, 1.2 * step) if progress else 0.5 * step
         waited = 0 if norm < best[0] or decrease > slack else waited + 1
         if norm < best[0]:
             best = (norm, mean, factor, oracle)

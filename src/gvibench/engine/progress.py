@@ -1,4 +1,4 @@
-"""How far a run is: a bar on a terminal, a line now and then in a log."""
+"""Report the progress of a run: a bar on a terminal, lines in a log."""
 
 import shutil
 import sys
@@ -6,20 +6,21 @@ import time
 from typing import Self, TextIO
 
 from gvibench.engine.recorder import Recorder
+from gvibench.spec.messages import duration
 from gvibench.spec.run import RunSpec
 
-__all__ = ["ProgressReport", "duration"]
+__all__ = ["ProgressReport"]
 
 TERMINAL_SECONDS = 0.2
 LOG_SECONDS = 60.0
-"""How often to say so; a run that ends before says nothing."""
+"""Interval between two lines in a log. Shorter runs print nothing."""
 BAR_WIDTH = 10
 
 
 class ProgressReport:
-    """Tells people how far a run is; to be given to `execute`, and to be left when it has ended.
+    """Progress function for `execute`, and a context manager that clears the bar at the end.
 
-    It looks at what has been recorded, so that it changes nothing and costs next to nothing.
+    It only reads recorded values, so its overhead is small.
     """
 
     def __init__(self, spec: RunSpec, stream: TextIO | None = None) -> None:
@@ -29,7 +30,7 @@ class ProgressReport:
         self._every = TERMINAL_SECONDS if self._redraws else LOG_SECONDS
         self._next = self._started = 0.0
         self._first: int | None = None
-        """The first iteration seen: a resumed run does not start at zero."""
+        """First reported iteration, which is not zero in a resumed run."""
 
     def __enter__(self) -> Self:
         return self
@@ -39,7 +40,7 @@ class ProgressReport:
             self._write("\r\x1b[K")
 
     def __call__(self, iteration: int, recorder: Recorder, seconds: float) -> None:
-        """Say how far the run is, unless that has just been said."""
+        """Print the progress if the interval has passed."""
         now = time.monotonic()
         if now < self._next:
             return
@@ -74,10 +75,3 @@ class ProgressReport:
 def _bar(share: float) -> str:
     done = round(BAR_WIDTH * share)
     return "█" * done + "░" * (BAR_WIDTH - done)
-
-
-def duration(seconds: float) -> str:
-    """Return a time in the unit that reads best."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.1f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -7,30 +7,31 @@ from collections.abc import Callable
 
 import numpy as np
 
+from gvibench.engine.endings import Descent
 from gvibench.errors import Diverged
-from gvibench.models import METRICS, Model
-from gvibench.numerics import Array
-from gvibench.solvers import State
-from gvibench.spec.endings import Descent
+from gvibench.models.base import Model
+from gvibench.numerics.base import Array
+from gvibench.solvers.base import State
+from gvibench.spec.metrics import METRICS
 from gvibench.spec.run import RunSpec
 
 __all__ = ["Recorder"]
 
 LOG_POINTS = 200
-"""How many iterates a logarithmic schedule records."""
+"""Number of records of a logarithmic schedule, before duplicates are removed."""
 BLOW_UP = 1e6
-"""A run has diverged once its objective is this many times its first one's size above it. A run
-that ends above its start without reaching that is not stopped, but has failed: see `endings`."""
+"""Increase of the objective, relative to the size of its initial value, above which a run has
+diverged. A run that ends above its start by less has failed (see `endings`)."""
 
 
 class Recorder:
-    """Buffers of the recorded iterates; what they hold is always finite, the first apart."""
+    """Buffers of the recorded iterates. All recorded objectives are finite, except the first."""
 
     def __init__(self, spec: RunSpec, model: Model) -> None:
         self.model = model
         self._extras = [name for name in spec.record if name in EXTRA_SCALARS]
-        self._keeps_factors = "covariance_factor_path" in spec.record and spec.snapshots > 0
-        self._keeps_means = spec.snapshots > 0
+        self._stores_means = spec.snapshots > 0
+        self._stores_factors = self._stores_means and "covariance_factor_path" in spec.record
         self._every = spec.record_every
         self._schedule = _log_spaced(spec.iterations, LOG_POINTS)
         self._snapshots = _log_spaced(spec.iterations, spec.snapshots - 1)
@@ -38,7 +39,7 @@ class Recorder:
         self._rows: list[np.ndarray] = []
         self._seconds: list[float] = []
         self.last: State
-        """The state recorded last."""
+        """Last recorded state."""
         self.descent: Descent
         """Progress of the objective."""
         self.iteration: list[int] = []
@@ -47,22 +48,22 @@ class Recorder:
         self.factors: list[np.ndarray] = []
 
     def wants(self, iteration: int) -> bool:
-        """Return whether metrics or a snapshot of this iteration are asked for.
+        """Return whether the schedules contain this iteration, for metrics or for a snapshot.
 
-        The last iteration is recorded in any case.
+        The last iteration is always recorded.
         """
         return self.is_due(iteration) or iteration in self._snapshots
 
     def is_due(self, iteration: int) -> bool:
-        """Return whether the schedule of the metrics has this iteration."""
+        """Return whether the schedule of the metrics contains this iteration."""
         if self._every == "log":
             return iteration in self._schedule
         return iteration % self._every == 0
 
     def start(self, state: State) -> None:
-        """Record the initial state; from here on the objective must not blow up."""
+        """Record the initial state and set the limit above which the objective has blown up."""
         self._store(state, self._measure(state), 0.0)
-        self._keep(state)
+        self._take_snapshot(state)
         first = self.objective
         self._limit = first + BLOW_UP * (1.0 + abs(first))
         rounding = float(np.finfo(self.model.backend.dtype).eps)
@@ -70,14 +71,14 @@ class Recorder:
         self._check(first)
 
     def record(self, state: State, seconds: float, metrics: Array | None = None) -> None:
-        """Record what the schedules ask for, or raise `Diverged` if there is no finite objective.
+        """Record metrics and a snapshot if they are due. Raise `Diverged` if the run has diverged.
 
-        Its `metrics` are those of the model, if they are known already.
+        `metrics` are the metrics of the model, if they have already been computed.
         """
         if self.is_due(state.iteration):
             self._record_metrics(state, seconds, metrics)
         if state.iteration in self._snapshots:
-            self._keep(state)
+            self._take_snapshot(state)
 
     def _record_metrics(self, state: State, seconds: float, metrics: Array | None = None) -> None:
         row = self._measure(state, metrics)
@@ -86,15 +87,16 @@ class Recorder:
         self.descent.update(state.iteration, float(row[0]))
 
     def finish(self, state: State, seconds: float) -> None:
-        """Record the last state, whatever the schedule says, unless it has no objective."""
+        """Record the last state even if it is not due, unless its objective is not finite."""
         if state.iteration != self.iteration[-1]:
             with contextlib.suppress(Diverged):
                 self._record_metrics(state, seconds)
-        # The last snapshot is the last record, also where an iterate after it has no objective.
+        # The last snapshot must be the last record. Drop snapshots after it, whose objective was
+        # not finite.
         while self.snapshot and self.snapshot[-1] > self.last.iteration:
             self._drop_snapshot()
         if self.snapshot and self.last.iteration != self.snapshot[-1]:
-            self._keep(self.last)
+            self._take_snapshot(self.last)
 
     def objective_of(self, state: State) -> Array:
         """Return the objective of a state, on the device."""
@@ -103,8 +105,9 @@ class Recorder:
     def check(self, objectives: list[Array], last_iteration: int) -> None:
         """Raise `Diverged` if an objective is not finite or has blown up.
 
-        Called for the states up to `last_iteration`, each once, so that neither the iteration of
-        divergence nor the status depends on the schedule.
+        The objectives belong to consecutive states up to `last_iteration`. Each state must be
+        checked once, so that neither the iteration of divergence nor the status depends on the
+        schedule.
         """
         if len(objectives) == 1:
             values = [float(objectives[0])]
@@ -124,23 +127,23 @@ class Recorder:
 
     @property
     def objective(self) -> float:
-        """Objective of the state recorded last."""
+        """Objective of the last recorded state."""
         return float(self._rows[-1][0])
 
     @property
     def grad_norm(self) -> float:
-        """Gradient norm of the state recorded last."""
+        """Gradient norm of the last recorded state."""
         return float(self._rows[-1][METRICS.index("grad_norm")])
 
     def scalars(self) -> dict[str, np.ndarray]:
-        """Return everything recorded along the iterations, by name."""
+        """Return the recorded values along the iterations, by name."""
         table = np.array(self._rows)
         columns = {name: table[:, k] for k, name in enumerate([*METRICS, *self._extras])}
         return {**columns, "seconds": np.array(self._seconds)}
 
     def dump(self) -> dict[str, np.ndarray]:
         """Return everything recorded so far as arrays, for a checkpoint."""
-        found = {
+        arrays = {
             "rows": np.array(self._rows),
             "seconds": np.array(self._seconds),
             "iteration": np.array(self.iteration),
@@ -150,11 +153,11 @@ class Recorder:
             "limit": np.array(self._limit),
             "descent": np.array(dataclasses.astuple(self.descent)),
         }
-        return {name: values for name, values in found.items() if values.size}
+        return {name: values for name, values in arrays.items() if values.size}
 
     def restore(self, dumped: dict[str, np.ndarray], state: State) -> None:
-        """Take up what `dump` returned, `state` being where the run goes on."""
-        # Everything is read first, so that an incomplete checkpoint leaves the recorder unchanged.
+        """Restore what `dump` returned. `state` is the state from which the run resumes."""
+        # Read everything first, so that an incomplete checkpoint leaves the recorder unchanged.
         needed = ("rows", "seconds", "iteration", "limit", "descent")
         rows, seconds, iteration, limit, descent = (dumped[name] for name in needed)
         first, rounding, best, best_iteration = descent.tolist()
@@ -182,19 +185,19 @@ class Recorder:
         self._rows.append(row)
         self._seconds.append(seconds)
 
-    def _keep(self, state: State) -> None:
-        if not self._keeps_means:
+    def _take_snapshot(self, state: State) -> None:
+        if not self._stores_means:
             return
         to_host = self.model.backend.to_host
         self.snapshot.append(state.iteration)
         self.means.append(to_host(state.mean))
-        if self._keeps_factors:
+        if self._stores_factors:
             self.factors.append(to_host(state.factor.covariance_lower()))
 
     def _drop_snapshot(self) -> None:
         self.snapshot.pop()
         self.means.pop()
-        if self._keeps_factors:
+        if self._stores_factors:
             self.factors.pop()
 
 
@@ -205,7 +208,7 @@ def _log_spaced(last: int, count: int) -> frozenset[int]:
 
 
 def _eigenvalues(model: Model, state: State) -> Array:
-    # Singular values of the factor: small eigenvalues keep their digits.
+    # Squared singular values of the factor are accurate for small eigenvalues, too.
     root = state.factor.covariance_lower()
     return model.backend.xp.linalg.svd(root, compute_uv=False) ** 2
 

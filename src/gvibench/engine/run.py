@@ -1,4 +1,4 @@
-"""One run under way: set up, step, record, stop. Knows no solver by name."""
+"""State of one run: set it up, take steps, record, stop."""
 
 import contextlib
 from collections.abc import Callable
@@ -8,82 +8,59 @@ import numpy as np
 
 from gvibench import models, solvers
 from gvibench.engine.checkpointing import Checkpoints
+from gvibench.engine.endings import gradient_tolerance, judge
 from gvibench.engine.recorder import Recorder
 from gvibench.errors import Diverged, UserError
-from gvibench.models import Rows
+from gvibench.models.protocols import Rows
 from gvibench.models.reduction import Reduction, reduce_problem
-from gvibench.numerics import Array, Backend
-from gvibench.solvers import Solver, State
-from gvibench.spec.endings import gradient_tolerance, judge
-from gvibench.spec.run import RunSpec, canonical_json
+from gvibench.numerics.base import Array, Backend
+from gvibench.solvers.base import State
+from gvibench.spec.compatibility import is_reduced
+from gvibench.spec.run import RunSpec
 from gvibench.store.prepared import Prepared
 
-__all__ = ["Progress", "Run", "StepResult", "initial_mean", "is_reduced"]
+__all__ = ["Progress", "Run", "StepResult", "initial_mean"]
 
 Progress = Callable[[int, Recorder, float], None]
-"""Takes the iteration, what has been recorded and the solver's time."""
+"""Function that receives the iteration, the recorder and the solver time."""
 FACTOR_BYTES = 2_000_000
-"""Covariance factors up to this size are stored without being asked for."""
+"""Maximum size of covariance factors that are stored without being requested."""
 
 
 def initial_mean(spec: RunSpec, d: int) -> np.ndarray:
-    """Return m0, which depends on seed, scale and dimension only: one for all solvers."""
+    """Return m0. It depends on seed, scale and dimension only, so all solvers share it."""
     return spec.mean_scale * np.random.default_rng(spec.seed).standard_normal(d)
 
 
-def is_reduced(spec: RunSpec, solver: Solver, n: int, d: int) -> bool:
-    """Decide on the form of the run, or say why it cannot have the one it asks for."""
-    possible = (
-        (solver.rotation_invariant or solver.rotated)
-        and models.model_class(spec.model).rotation_invariant
-        # A stochastic run draws in the coordinates it works in: other coordinates, another run.
-        and (spec.expectation != "stochastic" or solver.rotated)
-    )
-    wanted = spec.form == "reduced" or solver.rotated
-    if wanted and (not possible or (spec.form == "dense" and solver.rotated)):
-        raise UserError(
-            f"solver '{spec.solver}' cannot work in the basis of the rows with model "
-            f"'{spec.model}', expectation '{spec.expectation}' and form '{spec.form}': "
-            "choose another solver or form"
-        )
-    reduced = wanted or (possible and spec.form == "auto" and d > n)
-    if reduced and "covariance_factor_path" in spec.record:
-        raise UserError(
-            "'covariance_factor_path' cannot be recorded of a run in the basis of the rows: "
-            "use form 'dense', or do not record it"
-        )
-    return reduced
-
-
 class StepResult(NamedTuple):
-    """Where steps have led."""
+    """State after one or more steps."""
 
     state: State
     elapsed: float
-    """Of the solver's time."""
+    """Solver time of these steps in seconds."""
     metrics: Array | None = None
-    """Of the state, if they are known already."""
+    """Metrics of the state, if they are known already."""
 
 
 class Run:
-    """A run and how far it is.
+    """State of one run.
 
     Parameters
     ----------
     spec
-        What defines it.
+        Specification of the run.
     data
-        The prepared data it asks for.
+        Prepared data of `spec.data`.
     backend
-        Where it computes.
+        Backend that computes the run.
     checkpoints
-        Where it keeps its state, if it does.
+        File for checkpoints, if the run can be resumed.
     progress
-        Is told of every iterate, outside the solver's time.
+        Function that is called after each step, outside the solver time.
     """
 
     state: State
-    """The last iterate, once the run has started."""
+    """Current iterate, after `start`."""
 
     def __init__(
         self,
@@ -95,42 +72,45 @@ class Run:
     ) -> None:
         if data.spec != spec.data:
             raise UserError(
-                f"the prepared data are of {canonical_json(data.spec)}, "
-                f"the run asks for {canonical_json(spec.data)}: prepare the data anew"
+                f"the prepared data belong to {data.spec.canonical()}, but the run needs "
+                f"{spec.data.canonical()}: prepare the data again"
             )
         self.spec = spec
-        self.solver = solvers.configure(spec.solver, spec.solver_options)
+        self.solver = solvers.create(spec.solver, spec.solver_options)
+        self._build_model(data, backend)
+        self.recorder = Recorder(spec, self.model)
+        self.seconds = 0.0
+        self.warmup_seconds = 0.0
+        self.status = ""
+        """Status of the run, empty until it has ended."""
+        self.reason = ""
+        self._budget = f"{spec.iterations} iterations done"
+        self._checkpoints = checkpoints
+        self._progress = progress
+        self._steps_between_syncs = backend.steps_between_syncs
+        self._ended = False
+
+    def _build_model(self, data: Prepared, backend: Backend) -> None:
         train, test = Rows(data.train_x, data.train_y), Rows(data.test_x, data.test_y)
-        mean = initial_mean(spec, data.train_x.shape[1])
+        mean = initial_mean(self.spec, data.train_x.shape[1])
         self.reduction: Reduction | None = None
-        if is_reduced(spec, self.solver, *data.train_x.shape):
+        if is_reduced(self.spec, self.solver, *data.train_x.shape):
             self.reduction = reduce_problem(data.train_x, data.test_x, mean)
             train = train._replace(x=self.reduction.train_x)
             test = test._replace(x=self.reduction.test_x)
             mean = self.reduction.mean
         multiplicity = 1 if self.reduction is None else self.reduction.multiplicity
-        self.model = models.build(spec, backend, train, test, multiplicity=multiplicity)
-        self.recorder = Recorder(spec, self.model)
-        self.seconds = 0.0
-        self.warmup_seconds = 0.0
-        self.status = ""
-        """How the run ended, once it has."""
-        self.reason = ""
-        self._budget = f"{spec.iterations} iterations done"
+        self.model = models.build(self.spec, backend, train, test, multiplicity=multiplicity)
         self._mean: Array = backend.asarray(mean)
-        self._checkpoints = checkpoints
-        self._progress = progress
-        self._stretch = backend.steps_between_syncs
-        self._ended = False
 
     @property
     def is_active(self) -> bool:
-        """Whether there is a next step to take."""
+        """Whether the run takes another step."""
         return not self._ended and self.state.iteration < self.spec.iterations
 
     @property
     def supports_batching(self) -> bool:
-        """Whether its steps may be taken at once with those of runs like it."""
+        """Whether its steps can be batched with those of similar runs."""
         return (
             self.solver.supports_batching
             and self.model.supports_batching
@@ -138,8 +118,12 @@ class Run:
             and self.spec.seconds is None
         )
 
-    def start(self) -> None:
-        """Go to the initial state, or to where a checkpoint says."""
+    def start(self, no_step: str = "") -> None:
+        """Set the initial state, or resume from a checkpoint.
+
+        If tuning found no step size, `no_step` is the reason, and the run fails at its initial
+        state.
+        """
         resumed = None
         if self._checkpoints is not None:
             resumed = self._checkpoints.resume(self.model, self.solver, self.recorder)
@@ -152,30 +136,33 @@ class Run:
             try:
                 self.recorder.start(self.state)
             except Diverged as cause:
-                self.end("diverged", f"at iteration 0: {cause}")
+                self._end("diverged", f"at iteration 0: {cause}")
+        if no_step and self.is_active:
+            self._end("failed", no_step)
 
     def step_size(self, iteration: int) -> float:
-        """Return the size of the step from an iterate to the next."""
+        """Return the size of the step that follows an iteration."""
         return self.spec.step / (1.0 + self.spec.step_decay * iteration)
 
     def is_recorded(self, iteration: int) -> bool:
-        """Whether an iterate is recorded."""
+        """Return whether an iteration is recorded."""
         return iteration == self.spec.iterations or self.recorder.wants(iteration)
 
-    def advance(self, reached: StepResult | None = None) -> None:
-        """Take the next steps: one, or on a device some, up to the next that is recorded.
+    def step(self, result: StepResult | None = None) -> None:
+        """Advance by one step (CPU) or up to the next recorded iteration (GPU).
 
-        Or go on from a state that was `reached` otherwise.
+        With a `result`, accept the state of steps that were taken in lockstep with other runs.
         """
-        failing = self.state.iteration + 1  # the iteration to blame when something diverges
+        next_iteration = self.state.iteration + 1
         try:
-            self._arrive(*(reached or self._take(self._stretch)))
+            self._accept(*(result or self._take_steps(self._steps_between_syncs)))
         except Diverged as cause:
-            if self._stretch == 1:
-                self.end("diverged", f"at iteration {failing}: {cause}")
-            self._stretch = 1  # once more from the last good state, to find the first that is not
+            if self._steps_between_syncs == 1:
+                self._end("diverged", f"at iteration {next_iteration}: {cause}")
+            # Repeat from the last valid state, one step at a time, to find the first invalid one.
+            self._steps_between_syncs = 1
 
-    def _arrive(self, state: State, elapsed: float, metrics: Array | None) -> None:
+    def _accept(self, state: State, elapsed: float, metrics: Array | None) -> None:
         if self.recorder.wants(state.iteration):
             self.recorder.record(state, self.seconds + elapsed, metrics)
         self.state, self.seconds = state, self.seconds + elapsed
@@ -188,33 +175,36 @@ class Run:
             self._progress(state.iteration, self.recorder, self.seconds)
 
     def finish(self) -> dict[str, Any]:
-        """Record the last state; return the means and factors that the trace keeps."""
+        """Record the last state and return the means and factors for the trace."""
         recorder = self.recorder
         recorder.finish(self.state, self.seconds)
         if not self.status:
             last = recorder.iteration[-1], recorder.objective, recorder.grad_norm
             tolerance = gradient_tolerance(self.spec.gamma, self.spec.tolerance)
-            self.end(*judge(recorder.descent, *last, tolerance, self._budget))
+            self._end(*judge(recorder.descent, *last, tolerance, self._budget))
         if not self.spec.snapshots:
             return {}
-        means = np.array(self.recorder.means)
+        means = np.array(recorder.means)
+        if self.reduction is not None:
+            means = self.reduction.lift(means)
+        return {"snapshot": np.array(recorder.snapshot), "mean": means, "factors": self._factors()}
+
+    def _factors(self) -> dict[str, np.ndarray]:
         factors: dict[str, np.ndarray] = {}
-        asked = "covariance_factor" in self.spec.record
-        if asked or self.model.d**2 * 8 <= FACTOR_BYTES:
+        requested = "covariance_factor" in self.spec.record
+        if requested or self.model.d**2 * 8 <= FACTOR_BYTES:
             name = "covariance_factor" if self.reduction is None else "reduced_factor"
             lower = self.recorder.last.factor.covariance_lower()
             factors[name] = self.model.backend.to_host(lower)
         if self.recorder.factors and self.reduction is None:
             factors["covariance_factor_path"] = np.array(self.recorder.factors)
-        if self.reduction is not None:
-            means = self.reduction.lift(means)
-        return {"snapshot": np.array(self.recorder.snapshot), "mean": means, "factors": factors}
+        return factors
 
-    def _take(self, steps: int) -> StepResult:
-        """Take so many steps, at most to the next recorded one; only then look at how they went."""
+    def _take_steps(self, count: int) -> StepResult:
+        """Take up to `count` steps, at most to the next recorded one, then check them all."""
         timer, state = self.model.backend.timer(), self.state
         objectives = []
-        for _ in range(steps):
+        for _ in range(count):
             timer.start()
             state = self.solver.step(state, self.model, self.step_size(state.iteration))
             timer.stop()
@@ -225,10 +215,10 @@ class Run:
         return StepResult(state, timer.read())
 
     def _warm_up(self) -> None:
-        """Take one step and forget it: code is compiled, caches are warm when the clock starts."""
+        """Take one step and discard it, so that compilation is not part of the solver time."""
         timer = self.model.backend.timer()
         timer.start()
-        with contextlib.suppress(Diverged):  # the run itself will find out, and say so
+        with contextlib.suppress(Diverged):  # the run itself will diverge and report it
             self.solver.step(self.state, self.model, self.spec.step)
         timer.stop()
         self.warmup_seconds = timer.read()
@@ -241,6 +231,5 @@ class Run:
             return f"tolerance reached after {self.state.iteration} iterations"
         return ""
 
-    def end(self, status: str, reason: str) -> None:
-        """End the run: it takes no further step."""
+    def _end(self, status: str, reason: str) -> None:
         self.status, self.reason, self._ended = status, reason, True

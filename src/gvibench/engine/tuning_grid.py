@@ -1,4 +1,4 @@
-"""The grids of the tuning stage: which pairs are tried, and which of them is the best."""
+"""Build the grids of the tuning stage and select the best point."""
 
 import math
 from collections import Counter
@@ -8,8 +8,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from gvibench.spec.fields import LARGEST, SMALLEST
+
 __all__ = [
-    "EXTENSIONS",
     "Edge",
     "Field",
     "Grid",
@@ -22,27 +23,24 @@ __all__ = [
     "tie_level",
 ]
 
-EXTENSIONS = 4
-"""How often a round extends its grid at each end, by one value at the grid's own ratio."""
 MUCH_SLOWER = 10.0
-"""How much longer than the quickest point a safer one may take.
+"""Maximum effort of a safe point, as a multiple of the quickest one.
 
-A judgement, made after seeing a quicker, fragile step of VN fail on reporting seeds of the default
-study: there it decides between VN at step 1 and at 0.1, and so who is quickest on `synthetic`.
+This value was set after a quicker but fragile step of VN had failed on reporting seeds of the
+default study. There it decides between VN at step 1 and at 0.1, and so about the quickest solver on
+`synthetic`.
 """
 AS_QUICK = 1.1
-"""Efforts up to this ratio count as equal between initial scales of the same step.
+"""Ratio up to which efforts from different initial scales of the same step count as equal.
 
-Far from the optimum's scale the effort changes by less and less per decade; without this rule the
-best scale would always be the last one tried.
+Far from the optimal scale the effort hardly depends on the scale. Without this rule the best scale
+would always be the last one tried.
 """
 SAME = 1e-3
-"""Values this close (relative) are one."""
+"""Relative difference up to which two values count as the same."""
 TIE = 1e-6
-"""Objectives this close to the best one count as equal, relative to its size or, if that is less,
-to the largest decrease: steps too small to get anywhere are not all alike."""
-SMALLEST, LARGEST = 1e-100, 1e100
-"""Limits of any number in a run."""
+"""Difference up to which objectives count as equal to the best, relative to its size or, if that is
+smaller, to the largest decrease. The latter separates steps that are too small to make progress."""
 
 Field = Literal["step", "init_scale"]
 End = Literal["smallest", "largest"]
@@ -57,7 +55,7 @@ class Edge(NamedTuple):
 
 @dataclass(frozen=True)
 class Grid:
-    """Steps and initial scales, both ascending, of which every pair is tried."""
+    """Step sizes and initial scales, both ascending. Each pair is tried."""
 
     steps: tuple[float, ...]
     scales: tuple[float, ...]
@@ -74,31 +72,31 @@ class Grid:
         return replace(self, **{"steps" if edge.field == "step" else "scales": wider})
 
     def edges(self, best: "Point | None") -> list[Edge]:
-        """Return the edges at which the best point lies; smaller steps are due if there is none.
+        """Return the edges at which the best point lies, or that of small steps if none worked.
 
-        A side of one value was fixed on purpose and has no edges.
+        A side with one value is fixed and has no edges.
         """
         if best is None:
             return [Edge("step", "smallest")] if len(self.steps) > 1 else []
-        found: list[Edge] = []
+        edges: list[Edge] = []
         at: dict[Field, float] = {"step": best.step, "init_scale": best.init_scale}
         for field, value in at.items():
             smallest, largest = self.side(field)[0], self.side(field)[-1]
             if smallest < largest and value in (smallest, largest):
-                found.append(Edge(field, "smallest" if value == smallest else "largest"))
-        return found
+                edges.append(Edge(field, "smallest" if value == smallest else "largest"))
+        return edges
 
 
 @dataclass(frozen=True)
 class Point:
-    """Result of one pair over all tuning seeds."""
+    """Results of one pair over all tuning seeds."""
 
     step: float
     init_scale: float
     objective: float | None
-    """Mean of the final objectives; nothing if a seed diverged or failed."""
+    """Mean of the final objectives, None if a seed diverged or failed."""
     effort: float
-    """Mean number of iterations until the best objective of the round was reached."""
+    """Mean number of iterations to the best objective of the round."""
     start: float
     """Mean of the starting objectives."""
 
@@ -110,7 +108,7 @@ def first_grid(settings: Mapping[str, Any]) -> Grid:
 
 
 def continued_below(values: tuple[float, ...], count: int) -> tuple[float, ...]:
-    """Continue the values downwards."""
+    """Return `count` smaller values at the same ratio."""
     if len(values) == 1:
         return values
     ratio = values[0] / values[1]
@@ -118,10 +116,10 @@ def continued_below(values: tuple[float, ...], count: int) -> tuple[float, ...]:
 
 
 def around(values: tuple[float, ...], best: float, count: int) -> tuple[float, ...]:
-    """Refine around the best value, at most up to its neighbours.
+    """Return a finer grid around the best value, at most up to its neighbours.
 
-    The new values are at least twice as dense as the old. At an edge, the missing neighbour is as
-    far away as the other one.
+    The new values are at least twice as dense as the old ones. At an edge, the distance to the
+    missing neighbour is taken to be the same as to the other one.
     """
     if len(values) == 1:
         return values
@@ -131,12 +129,12 @@ def around(values: tuple[float, ...], best: float, count: int) -> tuple[float, .
     count = max(count, 3)
     reach = min(1.0, (count - 1) / 4)
     new = _spaced(best / below**reach, best * above**reach, count)
-    # Rounding must not make two values of one: 1.00001 is the 1 that was tried before.
+    # Rounding must not create a second value: 1.00001 is the 1 that was tried before.
     return tuple(sorted({_nearest(value, values) for value in new}))
 
 
 def _nearest(value: float, known: tuple[float, ...]) -> float:
-    close = [one for one in known if math.isclose(one, value, rel_tol=SAME)]
+    close = [other for other in known if math.isclose(other, value, rel_tol=SAME)]
     return close[0] if close else value
 
 
@@ -145,21 +143,21 @@ def _spaced(start: float, stop: float, count: int) -> tuple[float, ...]:
 
 
 def rounded(value: float) -> float:
-    """Return a value with six digits, which are plenty for a step, within the limits of a run."""
+    """Round a value to six digits and to the range of valid numbers."""
     return min(max(float(f"{value:.6g}"), SMALLEST), LARGEST)
 
 
 def tie_level(lowest: float, start: float) -> float:
-    """Return the objective up to which one counts as equal to the lowest, given the worst start."""
+    """Return the objective up to which points count as equal to the lowest one."""
     return lowest + TIE * max(0.0, min(1.0 + abs(lowest), start - lowest))
 
 
 def best_point(tried: Iterable[Point], prefer: str) -> Point | None:
     """Return the point with the lowest objective; among equals a `safe` or the `quick` one.
 
-    A step that arrives from one initial scale only has been lucky: the safe choice passes it over
-    for one that arrives from more of them, unless that takes many times as long. Between initial
-    scales from which the chosen step is about as quick, the one in the middle of all is taken.
+    The safe choice prefers steps that reach the objective from more initial scales, unless they
+    take many times as long. Among initial scales from which the chosen step is about as quick, the
+    central one is taken.
     """
     tried = list(tried)
     usable = [point for point in tried if point.objective is not None]

@@ -1,41 +1,24 @@
-"""The figures of a study, each drawn from its aggregate: PDF, SVG, PNG and what is behind them.
+"""Draw the figures of a study from its aggregate, as PDF, SVG and PNG with metadata in JSON.
 
-Other packages add figures through the entry-point group `gvibench.figures`: the name of the entry
-point is that of the figure, its value a module with a function `plot` like that of ours.
+Other packages add figures through the entry-point group `gvibench.figures`. An entry point has the
+name of the figure and points to a function `module:function`. The function takes the aggregate and
+the style of the config. It returns a Matplotlib figure and the configurations that it shows.
 """
 
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gvibench.failures import RETRIED, one_sentence, print_failure
-from gvibench.registry import Registry
+from gvibench.errors import RETRIED, one_sentence, print_failure
+from gvibench.registry import FIGURES
 from gvibench.store.files import atomic_path
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["MODULES", "draw", "module_of", "names"]
+__all__ = ["draw"]
 
-MODULES = {
-    "gap": "gvibench.figures.gap",
-    "test": "gvibench.figures.test",
-    "time": "gvibench.figures.time",
-    "test-time": "gvibench.figures.test_time",
-    "sensitivity": "gvibench.figures.sensitivity",
-    "profile": "gvibench.figures.profile",
-    "path": "gvibench.figures.trajectory",
-    "runtime": "gvibench.figures.runtime",
-    "bias": "gvibench.figures.bias",
-    "temperature": "gvibench.figures.temperature",
-    "theory": "gvibench.figures.theory",
-}
-
-REGISTRY = Registry("figure", MODULES)
-names = REGISTRY.names
-module_of = REGISTRY.module_of
-
-# Dates would make equal figures differ in their bytes.
+# Without dates, equal figures have equal bytes.
 UNDATED: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None},
     "svg": {"Date": None},
@@ -46,29 +29,29 @@ UNDATED: dict[str, dict[str, Any]] = {
 def draw(job: dict[str, Any], aggregate: Path, out: Path) -> None:
     """Draw one figure of a study.
 
-    A figure that cannot be drawn must not take the report with it: its files then show the error,
-    and so do the summary and the page.
+    If the figure cannot be drawn, its files show the error instead, and the summary and the report
+    repeat it. The other outputs of the study are not affected.
 
     Parameters
     ----------
     job
-        `figure` (its name), `study`, `style` and `code_hash`.
+        Name of the `figure`, `study`, `style` and `code_hash`.
     aggregate
-        The aggregate of the study.
+        Aggregate of the study.
     out
-        Path of the PDF; the other formats appear beside it.
+        Path of the PDF. The other formats are written to the same folder.
     """
     import matplotlib
 
     matplotlib.use("agg")
 
-    from gvibench.analysis.configurations import open_aggregate
     from gvibench.figures.provenance import describe
     from gvibench.figures.style import message_figure, settings
+    from gvibench.store.aggregates import open_aggregate
 
     with open_aggregate(aggregate) as dataset, matplotlib.rc_context(settings(job["style"])):
         try:
-            figure, shown = REGISTRY.load(job["figure"]).plot(dataset, job["style"])
+            figure, shown = FIGURES.load(job["figure"])(dataset, job["style"])
             metadata = describe(job, dataset, shown)
             _save(figure, metadata, out)
         except RETRIED:

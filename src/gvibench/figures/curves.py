@@ -1,4 +1,4 @@
-"""Curves of every solver, drawn alike whatever they show and whatever they are drawn against."""
+"""Draw curves of all solvers against iterations or solver time: `gap`, `test` and their like."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,115 +14,140 @@ from gvibench.analysis.configurations import Configuration, configurations, uniq
 from gvibench.analysis.gaps import gap
 from gvibench.analysis.ranking import Ranking
 from gvibench.errors import UserError
-from gvibench.figures.panels import (
+from gvibench.figures.lines import (
     FLOOR,
-    Panels,
-    best_note,
     draw_band,
-    floor_note,
-    handle,
-    looks_of,
+    legend_entry,
+    line_styles_of,
     positive_log,
-    reference_name,
     scale_iterations,
     scale_seconds,
+)
+from gvibench.figures.notes import (
+    best_note,
+    floor_note,
+    reference_name,
     seeds_note,
     shortened_note,
+    unusable_note,
 )
+from gvibench.figures.panels import Panels
 
 __all__ = [
     "TEST_FLOOR",
-    "Axis",
-    "draw_gaps",
-    "over_iterations",
-    "over_seconds",
-    "plot_gaps",
-    "plot_tests",
+    "draw_gap",
+    "plot_gap",
+    "plot_gap_over_time",
+    "plot_test_metrics",
+    "plot_test_metrics_over_time",
 ]
 
 TEST_FLOOR = 1e-4
-"""Test NLL gaps below this are drawn at it: who is best seen reaches zero by definition."""
+"""Value at which smaller test NLL gaps are drawn, because the best run reaches zero."""
 
 
 @dataclass(frozen=True)
-class Axis:
-    """What curves are drawn against."""
+class _Axis:
+    """Horizontal axis of curves."""
 
     label: str
     band_of: Callable[[xr.DataArray, Configuration, str], Band]
-    """Puts the values of a configuration on the axis."""
+    """Function that computes the band of a configuration along the axis."""
     scale: Callable[[Axes], None]
     notes: tuple[str, ...] = ()
 
 
-def over_iterations() -> Axis:
-    """Return the axis of iterations."""
-    return Axis("iteration", band_over_iterations, scale_iterations)
-
-
-def over_seconds(dataset: xr.Dataset) -> Axis:
-    """Return the axis of solver time."""
-    ends = "lines begin with the first recorded step and end where the first seed stopped"
-    return Axis("solver time [s]", bands_over_seconds(dataset), scale_seconds, (ends,))
-
-
-def plot_gaps(
-    dataset: xr.Dataset, style: Mapping[str, Any], axis: Axis
-) -> tuple[Figure, list[Configuration]]:
-    """Draw the objective gap: one panel per data set and one line per solver."""
-    label = f"objective gap to the {reference_name(dataset)} [nat]"
-    return _plot(dataset, style, axis, [_Row(gap(dataset, "objective"), label, FLOOR)])
-
-
-def draw_gaps(axes: Axes, dataset: xr.Dataset, axis: Axis, center: str) -> None:
-    """Draw the objective gap of a study with a single panel into given axes."""
-    shown = Ranking.of(dataset).best_lines(configurations(dataset))
-    if len(names := unique(one.panel for one in shown)) > 1:
-        raise UserError(
-            f"there are {len(names)} panels to draw ({', '.join(names)}) and one ax: leave out ax, "
-            "or choose one data set"
-        )
-    values, looks = gap(dataset, "objective").clip(min=FLOOR), looks_of(shown)
-    for one in shown:
-        draw_band(axes, axis.band_of(values, one, center), looks[one.line], one.line)
-    positive_log(axes)
-    axis.scale(axes)
-    axes.set(xlabel=axis.label, ylabel=f"objective gap to the {reference_name(dataset)} [nat]")
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend()
-
-
-def plot_tests(
-    dataset: xr.Dataset, style: Mapping[str, Any], axis: Axis
-) -> tuple[Figure, list[Configuration]]:
-    """Draw test NLL gap and accuracy; targets of a regression have no accuracy, hence one row."""
-    rows = [_Row(gap(dataset, "test_nll"), "test NLL gap, sum [nat]", TEST_FLOOR)]
-    accuracy = dataset["test_accuracy"]
-    if np.isfinite(accuracy.values[usable(dataset)]).any():
-        rows.append(_Row(accuracy, "test accuracy"))
-    return _plot(dataset, style, axis, rows, ["gap to the best test NLL seen"])
-
-
 @dataclass(frozen=True)
 class _Row:
-    """What one row of panels shows."""
+    """Quantity shown in one row of panels."""
 
     values: xr.DataArray
     label: str
     floor: float | None = None
-    """Of a gap: its axis is logarithmic, and what is below this is drawn at it."""
+    """Value at which smaller gaps are drawn on a logarithmic axis, None for a linear axis."""
+
+
+ITERATIONS = _Axis("iteration", band_over_iterations, scale_iterations)
+
+
+def _seconds(dataset: xr.Dataset) -> _Axis:
+    note = "lines begin with the first recorded step and end where the first seed stopped"
+    return _Axis("solver time [s]", bands_over_seconds(dataset), scale_seconds, (note,))
+
+
+def plot_gap(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Configuration]]:
+    """Draw the objective gap against iterations, one panel per problem and one line per solver."""
+    return _plot(dataset, style, ITERATIONS, [_gap_row(dataset)])
+
+
+def plot_gap_over_time(
+    dataset: xr.Dataset, style: Mapping[str, Any]
+) -> tuple[Figure, list[Configuration]]:
+    """Draw the objective gap against solver time."""
+    return _plot(dataset, style, _seconds(dataset), [_gap_row(dataset)])
+
+
+def plot_test_metrics(
+    dataset: xr.Dataset, style: Mapping[str, Any]
+) -> tuple[Figure, list[Configuration]]:
+    """Draw the test NLL gap and the test accuracy against iterations."""
+    return _plot(dataset, style, ITERATIONS, _test_rows(dataset), TEST_NOTES)
+
+
+def plot_test_metrics_over_time(
+    dataset: xr.Dataset, style: Mapping[str, Any]
+) -> tuple[Figure, list[Configuration]]:
+    """Draw the test NLL gap and the test accuracy against solver time."""
+    return _plot(dataset, style, _seconds(dataset), _test_rows(dataset), TEST_NOTES)
+
+
+def draw_gap(axes: Axes, dataset: xr.Dataset, center: str) -> None:
+    """Draw the objective gap of a study with a single problem into the given axes."""
+    shown = Ranking.of(dataset).best_lines(configurations(dataset))
+    if len(names := unique(config.panel for config in shown)) > 1:
+        raise UserError(
+            f"there are {len(names)} panels to draw ({', '.join(names)}) and one ax: leave out ax, "
+            "or choose one data set"
+        )
+    row, styles = _gap_row(dataset), line_styles_of(shown)
+    values = row.values.clip(min=row.floor)
+    for config in shown:
+        band = ITERATIONS.band_of(values, config, center)
+        draw_band(axes, band, styles[config.line], config.line)
+    positive_log(axes)
+    ITERATIONS.scale(axes)
+    axes.set(xlabel=ITERATIONS.label, ylabel=row.label)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend()
+
+
+def _gap_row(dataset: xr.Dataset) -> _Row:
+    label = f"objective gap to the {reference_name(dataset)} [nat]"
+    return _Row(gap(dataset, "objective"), label, FLOOR)
+
+
+TEST_NOTES = ("gap to the best test NLL seen",)
+
+
+def _test_rows(dataset: xr.Dataset) -> list[_Row]:
+    """Return the rows of test metrics, without the accuracy if the target is continuous."""
+    rows = [_Row(gap(dataset, "test_nll"), "test NLL gap, sum [nat]", TEST_FLOOR)]
+    accuracy = dataset["test_accuracy"]
+    if np.isfinite(accuracy.values[usable(dataset)]).any():
+        rows.append(_Row(accuracy, "test accuracy"))
+    return rows
 
 
 def _plot(
     dataset: xr.Dataset,
     style: Mapping[str, Any],
-    axis: Axis,
+    axis: _Axis,
     rows: Sequence[_Row],
     notes: Iterable[str] = (),
 ) -> tuple[Figure, list[Configuration]]:
-    every = configurations(dataset)
-    shown = Ranking.of(dataset).best_lines(every)
-    looks = looks_of(shown)
+    configs = configurations(dataset)
+    shown = Ranking.of(dataset).best_lines(configs)
+    styles = line_styles_of(shown)
     names = unique(config.panel for config in shown)
     panels = Panels(names, style, rows=len(rows))
     notes = [*seeds_note(dataset, style), *notes]
@@ -130,20 +155,21 @@ def _plot(
         values = row.values
         if row.floor is not None:
             notes += floor_note(values, shown, row.floor)
-            # Before the centre is taken: a geometric mean with a zero in it is no number to draw.
+            # Values are clipped first because a geometric mean with a zero cannot be drawn.
             values = values.clip(min=row.floor)
         for config in shown:
             band = axis.band_of(values, config, style["center"])
-            draw_band(panels.axes(config.panel, k), band, looks[config.line], config.line)
+            draw_band(panels.axes(config.panel, k), band, styles[config.line], config.line)
         for name in names:
             if row.floor is not None:
                 positive_log(panels.axes(name, k))
             axis.scale(panels.axes(name, k))
     for name in names:
-        panels.note_unusable(name, shown)
+        here = ((config.line, config) for config in shown if config.panel == name)
+        panels.note(name, unusable_note(here))
     labels = [row.label for row in rows]
     panels.label(axis.label, labels if len(labels) > 1 else labels[0])
-    handles = [handle(line, look) for line, look in looks.items()]
-    notes += [*best_note(every, shown), *shortened_note(dataset, shown), *axis.notes]
-    panels.legend(handles, notes)
+    entries = [legend_entry(line, line_style) for line, line_style in styles.items()]
+    notes += [*best_note(configs, shown), *shortened_note(dataset, shown), *axis.notes]
+    panels.legend(entries, notes)
     return panels.figure, shown

@@ -1,99 +1,69 @@
-"""What the figures share: a grid of panels, axes for gaps and iterations, bands and a legend."""
+"""Lay out a figure as a grid of panels with titles, notes, axis labels and a legend."""
 
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import xarray as xr
 from matplotlib import rcParams
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
-from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.legend import Legend
 
-from gvibench.analysis.bands import CENTERS, Band
-from gvibench.analysis.configurations import Configuration, unique
-from gvibench.figures.style import WIDTHS, Look, looks, redashed
-from gvibench.spec.endings import UNUSABLE
+from gvibench.figures.style import WIDTHS
 
-__all__ = [
-    "FLOOR",
-    "Panels",
-    "best_note",
-    "draw_band",
-    "floor_note",
-    "handle",
-    "log_gaps",
-    "looks_of",
-    "positive_log",
-    "reference_name",
-    "scale_iterations",
-    "scale_seconds",
-    "seeds_note",
-    "shortened_note",
-    "unusable_words",
-]
+__all__ = ["Panels"]
 
-FLOOR = 1e-12
-"""A logarithmic axis has no zero: gaps below this are drawn at it."""
-MOST_COLUMNS = 4
-NARROWEST, LOWEST = 0.2, 0.12
-"""Least width and height of a panel, in inches per point of type."""
-WIDE_RANGE = 100
-"""From this many iterations on the axis is logarithmic."""
-PAGE_HEIGHT = 8.0
-"""What the panels of a figure may take of a page, in inches."""
+MAX_COLUMNS = 4
+MIN_PANEL_WIDTH, MIN_PANEL_HEIGHT = 0.2, 0.12
+"""Minimum width and height of a panel, in inches per point of font size."""
+MAX_HEIGHT = 8.0
+"""Maximum height of all panels of a figure, in inches."""
 POINTS_PER_INCH = 72
 
 
 class Panels:
-    """A figure with a panel per name, each of one or more rows of axes."""
+    """Figure with a named panel per problem. Each panel has one or more rows of axes."""
 
     def __init__(self, names: Sequence[str], style: Mapping[str, Any], rows: int = 1) -> None:
         width, size = WIDTHS[style["width"]], style["font_size"]
-        most = min(max(int(width / (NARROWEST * size)), 1), MOST_COLUMNS)
-        blocks = math.ceil(len(names) / most)
+        max_columns = min(max(int(width / (MIN_PANEL_WIDTH * size)), 1), MAX_COLUMNS)
+        blocks = math.ceil(len(names) / max_columns)
         self._columns = math.ceil(len(names) / blocks)
-        self._height = blocks * rows
+        self._grid_rows = blocks * rows
         wanted = min(max(0.72 * width / self._columns, 1.15), 2.3)
-        self._panel_height = max(min(wanted, PAGE_HEIGHT / self._height), LOWEST * size)
-        self._side = ""
-        self._labels_between = 0
+        self._panel_height = max(min(wanted, MAX_HEIGHT / self._grid_rows), MIN_PANEL_HEIGHT * size)
+        self._figure_label = ""
+        self._rows_of_x_labels = 0
         self.figure = Figure(figsize=(width, 1.0), layout="constrained")
         pads = {"w_pad": 0.03, "h_pad": 0.03, "wspace": 0.02, "hspace": 0.03}
         self.figure.get_layout_engine().set(**pads)  # type: ignore[union-attr]
-        grid = self.figure.subplots(self._height, self._columns, squeeze=False)
-        self._of_panel: dict[str, list[Axes]] = {}
-        for place, name in enumerate(names):
-            block, column = divmod(place, self._columns)
-            self._of_panel[name] = [grid[block * rows + row, column] for row in range(rows)]
-            self._of_panel[name][0].set_title(self._wrap(name))
-        used = {axes for of_panel in self._of_panel.values() for axes in of_panel}
+        grid = self.figure.subplots(self._grid_rows, self._columns, squeeze=False)
+        self._axes_by_panel: dict[str, list[Axes]] = {}
+        for position, name in enumerate(names):
+            block, column = divmod(position, self._columns)
+            self._axes_by_panel[name] = [grid[block * rows + row, column] for row in range(rows)]
+            self._axes_by_panel[name][0].set_title(self._wrap(name))
+        used = {axes for panel in self._axes_by_panel.values() for axes in panel}
         for axes in grid.flat:
             if axes not in used:
                 axes.remove()
 
     def axes(self, name: str, row: int = 0) -> Axes:
         """Return the axes of a panel."""
-        return self._of_panel[name][row]
-
-    def note_unusable(self, name: str, shown: Iterable[Configuration]) -> None:
-        """Note below a panel's title which lines stand for fewer seeds than were run, and why."""
-        here = [(config.line, config) for config in shown if config.panel == name]
-        if text := unusable_words(here):
-            self.note(name, text)
+        return self._axes_by_panel[name][row]
 
     def note(self, name: str, text: str) -> None:
-        """Put a small note between a panel and its title."""
+        """Write a small note between a panel and its title. An empty note is ignored."""
+        if not text:
+            return
         size = 0.75 * rcParams["font.size"]
         text = self._wrap(text, size)
-        axes = self._of_panel[name][0]
-        above = 1.25 * size * (text.count("\n") + 1)
-        axes.set_title(axes.get_title(), pad=rcParams["axes.titlepad"] + above)
+        axes = self._axes_by_panel[name][0]
+        note_height = 1.25 * size * (text.count("\n") + 1)
+        axes.set_title(axes.get_title(), pad=rcParams["axes.titlepad"] + note_height)
         axes.annotate(
             text,
             (0.5, 1.0),
@@ -107,28 +77,48 @@ class Panels:
         )
 
     def label(self, x: str | Sequence[str], y: str | Sequence[str]) -> None:
-        """Name the axes: x below every column or every row, y beside the figure or every row."""
-        for place, of_panel in enumerate(self._of_panel.values()):
+        """Label the axes.
+
+        Parameters
+        ----------
+        x
+            One label for the lowest axes of each column, or a label for each row of a panel.
+        y
+            One label for the whole figure, or a label for each row of a panel.
+        """
+        for position, panel in enumerate(self._axes_by_panel.values()):
             if not isinstance(x, str):
-                for axes, text in zip(of_panel, x, strict=True):
+                for axes, text in zip(panel, x, strict=True):
                     axes.set_xlabel(self._wrap(text))
-            elif place + self._columns >= len(self._of_panel):
-                of_panel[-1].set_xlabel(self._wrap(x))
-            if not isinstance(y, str) and place % self._columns == 0:
-                for axes, text in zip(of_panel, y, strict=True):
+            elif position + self._columns >= len(self._axes_by_panel):
+                panel[-1].set_xlabel(self._wrap(x))
+            if not isinstance(y, str) and position % self._columns == 0:
+                for axes, text in zip(panel, y, strict=True):
                     axes.set_ylabel(_fill(text, self._panel_height))
-        self._labels_between = 0 if isinstance(x, str) else self._height - 1
-        self._side = y if isinstance(y, str) else ""
+        self._rows_of_x_labels = 0 if isinstance(x, str) else self._grid_rows - 1
+        self._figure_label = y if isinstance(y, str) else ""
 
     def legend(self, handles: Sequence[Artist], notes: Iterable[str] = ()) -> None:
-        """Put a legend below the panels, in as many columns as fit, and settle the height.
+        """Finish the figure: put notes and a legend below the panels, and set the height.
 
-        Notes stand above the entries.
+        Call this last, because the height depends on the titles, labels and the legend.
         """
-        width, size = self.figure.get_figwidth(), rcParams["legend.fontsize"]
+        legend = self._place_legend(handles)
+        if text := "; ".join(notes):
+            size = rcParams["legend.fontsize"]
+            text = _fill(text, 0.95 * self.figure.get_figwidth(), size)
+            legend.set_title(text, prop=FontProperties(size=size))
+            legend.get_title().set_multialignment("center")
+        self._set_height(legend.get_window_extent().height / self.figure.dpi)
+
+    def _place_legend(self, handles: Sequence[Artist]) -> Legend:
+        """Return a legend with as many columns as fit the width of the figure."""
+        width = self.figure.get_figwidth()
         for entry in handles:
-            entry.set_label(_fill(str(entry.get_label()), 0.8 * width, size))
-        for columns in range(len(handles), 0, -1):
+            label = _fill(str(entry.get_label()), 0.8 * width, rcParams["legend.fontsize"])
+            entry.set_label(label)
+        columns = len(handles)
+        while True:
             legend = self.figure.legend(
                 handles=list(handles),
                 loc="outside lower center",
@@ -138,22 +128,26 @@ class Panels:
                 columnspacing=1.2,
                 borderaxespad=0.2,
             )
-            if legend.get_window_extent().width <= 0.98 * width * self.figure.dpi or columns == 1:
-                break
+            fits = legend.get_window_extent().width <= 0.98 * width * self.figure.dpi
+            if fits or columns <= 1:
+                return legend
             legend.remove()
-        if notes := list(notes):
-            text = _fill("; ".join(notes), 0.95 * width, size)
-            legend.set_title(text, prop=FontProperties(size=size))
-            legend.get_title().set_multialignment("center")
-        below = legend.get_window_extent().height / self.figure.dpi
+            columns -= 1
+
+    def _set_height(self, legend_height: float) -> None:
+        """Set the height of the figure and place its common y label beside the panels."""
         line = rcParams["font.size"] / POINTS_PER_INCH
-        titles = max(axes[0].get_title().count("\n") for axes in self._of_panel.values())
-        above = self._height * (self._panel_height + titles * line) + 3.5 * line
-        above += 1.5 * line * self._labels_between
-        self.figure.set_figheight(above + below)
-        if self._side:
-            centre = 1 - 0.5 * (above - 2.5 * line) / (above + below)
-            label = self.figure.supylabel(_fill(self._side, above - 2.5 * line), y=centre)
+        title_lines = max(
+            panel[0].get_title().count("\n") for panel in self._axes_by_panel.values()
+        )
+        panels_height = self._grid_rows * (self._panel_height + title_lines * line) + 3.5 * line
+        panels_height += 1.5 * line * self._rows_of_x_labels
+        height = panels_height + legend_height
+        self.figure.set_figheight(height)
+        if self._figure_label:
+            length = panels_height - 2.5 * line
+            text = _fill(self._figure_label, length)
+            label = self.figure.supylabel(text, y=1 - 0.5 * length / height)
             label.set_multialignment("center")
 
     def _wrap(self, text: str, size: float | None = None) -> str:
@@ -161,124 +155,7 @@ class Panels:
 
 
 def _fill(text: str, width: float, size: float | None = None) -> str:
-    """Break text into lines that fit a width in inches, by the width of a usual letter."""
+    """Break text into lines that fit a width in inches, based on an average letter."""
     letter = 0.58 * (size or rcParams["font.size"]) / POINTS_PER_INCH
-    # Names such as SR-VN stay in one piece.
+    # Breaking at hyphens would split names such as SR-VN.
     return textwrap.fill(text, max(int(width / letter), 8), break_on_hyphens=False)
-
-
-def looks_of(drawn: Iterable[Configuration]) -> dict[str, Look]:
-    """Return how each line is drawn, in the order of the study."""
-    lines: dict[str, list[str]] = {}
-    for one in drawn:
-        of_solver = lines.setdefault(one.solver, [])
-        if one.line not in of_solver:
-            of_solver.append(one.line)
-    chosen = looks(lines)
-    # A solver keeps its colour; what else varies shows in the dashes.
-    return {
-        line: redashed(chosen[solver], k)
-        for solver, of_solver in lines.items()
-        for k, line in enumerate(of_solver)
-    }
-
-
-def handle(line: str, look: Look, *, marker: bool = False) -> Line2D:
-    """Return a legend's entry."""
-    symbol = look.marker if marker else ""
-    return Line2D([], [], color=look.color, linestyle=look.dash, marker=symbol, label=line)
-
-
-def draw_band(axes: Axes, band: Band, look: Look, line: str) -> None:
-    """Draw the centre as a line and from minimum to maximum as a band."""
-    if len(band.at):
-        axes.fill_between(band.at, band.low, band.high, color=look.color, alpha=0.18, linewidth=0)
-        axes.plot(band.at, band.center, color=look.color, linestyle=look.dash, label=line)
-
-
-def log_gaps(band: Band, floor: float = FLOOR) -> Band:
-    """Return the band as a logarithmic axis can show it."""
-    return Band(band.at, *(np.maximum(part, floor) for part in (band.center, band.low, band.high)))
-
-
-def positive_log(axes: Axes) -> None:
-    """Make y logarithmic, also when there is little or nothing to show."""
-    axes.set_yscale("log")
-    if not any(len(np.asarray(line.get_ydata())) for line in axes.get_lines()):
-        axes.text(0.5, 0.5, "nothing to show", transform=axes.transAxes, ha="center", color="0.35")
-
-
-def scale_seconds(axes: Axes) -> None:
-    """Scale an axis of solver time."""
-    axes.set_xscale("log")
-    # Over a decade or two Matplotlib names the ticks between, and the names run into each other.
-    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0) if _decades(axes) < 2 else (1.0,)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
-
-
-def _decades(axes: Axes) -> float:
-    low, high = axes.get_xlim()
-    return float(np.log10(high / low)) if 0 < low < high else 0.0
-
-
-def scale_iterations(axes: Axes) -> None:
-    """Make x logarithmic, with a place for zero, if there are many iterations."""
-    _, last = axes.get_xlim()
-    if last >= WIDE_RANGE:
-        axes.set_xscale("symlog", linthresh=1, linscale=0.4)
-    axes.set_xlim(left=0)
-
-
-def reference_name(dataset: xr.Dataset) -> str:
-    """Say what the gaps of the objective are measured from."""
-    known = np.isfinite(dataset["optimum_objective"].values)
-    if dataset.attrs["gap"] != "optimum" or not known.any():
-        return "best seen"
-    return "optimum" if known.all() else "optimum or best seen"
-
-
-def best_note(every: Sequence[Configuration], shown: Sequence[Configuration]) -> list[str]:
-    """Say so if a line stands for the best of several steps and initial scales."""
-    if len(shown) < len(every):
-        return ["each solver at its best step and initial scale"]
-    return []
-
-
-def seeds_note(dataset: xr.Dataset, style: Mapping[str, Any]) -> list[str]:
-    """Return what line and band mean if there are several seeds."""
-    count = len(unique(dataset["seed"].values.tolist()))
-    return [f"{CENTERS[style['center']][0]} and min–max over {count} seeds"] if count > 1 else []
-
-
-def unusable_words(named: Sequence[tuple[str, Configuration]]) -> str:
-    """Return which lines have seeds that diverged or failed, and how many."""
-    parts = []
-    for status in UNUSABLE:
-        words = [
-            f"{name} {config.endings[status]}/{len(config.runs)}"
-            for name, config in named
-            if config.endings[status]
-        ]
-        if words:
-            parts.append(f"{status}: {', '.join(words)}")
-    return "; ".join(parts)
-
-
-def floor_note(values: xr.DataArray, shown: Iterable[Configuration], floor: float) -> list[str]:
-    """Return that gaps below the floor are drawn at it, if there are any."""
-    if any((values.values[config.usable] < floor).any() for config in shown):
-        return [f"gaps below {floor:g} are drawn at {floor:g}"]
-    return []
-
-
-def shortened_note(dataset: xr.Dataset, shown: Sequence[Configuration]) -> list[str]:
-    """Return which lines end before the longest one of their panel, because their runs do."""
-    done = np.asarray(dataset["iterations_done"].values)
-    longest = {config: int(done[config.usable].max()) for config in shown if len(config.usable)}
-    words = []
-    for config, last in longest.items():
-        limit = max(other for one, other in longest.items() if one.panel == config.panel)
-        if last < limit:
-            words.append(f"{config.line} ends at {last} of {limit} iterations")
-    return unique(words)

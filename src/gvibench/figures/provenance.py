@@ -1,4 +1,4 @@
-"""What is behind a figure: specs, hashes and versions, for the JSON file beside it."""
+"""Build the metadata file of a figure: specs, hashes and versions."""
 
 import json
 from collections.abc import Iterable
@@ -17,18 +17,19 @@ PER_RUN = ("seed", "spec_hash", "code_hash", "status")
 def describe(
     job: dict[str, Any], dataset: xr.Dataset, shown: Iterable[Configuration]
 ) -> dict[str, Any]:
-    """Return all that it takes to draw a figure again, and to know what it shows.
+    """Return the metadata of a figure, which identify its content and suffice to redraw it.
 
     Parameters
     ----------
     job
-        The figure's job.
+        Job of the figure.
     dataset
-        The aggregate of the study.
+        Aggregate of the study.
     shown
-        The configurations that were drawn; the others may still have decided which are best.
+        Configurations that were drawn. The metadata list all configurations of the study, because
+        the others may have decided which ones are best.
     """
-    drawn = {tuple(one.runs) for one in shown}
+    drawn = {tuple(config.runs) for config in shown}
     drawing = {package: version(package) for package in ("matplotlib", "seaborn", "xarray")}
     columns = {name: dataset[name].values.tolist() for name in ("spec", *PER_RUN)}
     return {
@@ -40,21 +41,21 @@ def describe(
         "code_hash": job["code_hash"],
         "versions": dataset.attrs["versions"] | drawing,
         "configurations": [
-            {"shown": tuple(one.runs) in drawn, **_of_configuration(columns, one)}
-            for one in configurations(dataset)
+            {"shown": tuple(config.runs) in drawn, **_describe_configuration(columns, config)}
+            for config in configurations(dataset)
         ],
     }
 
 
-def _of_configuration(columns: dict[str, list[Any]], one: Configuration) -> dict[str, Any]:
-    spec = json.loads(columns["spec"][one.runs[0]])
+def _describe_configuration(columns: dict[str, list[Any]], config: Configuration) -> dict[str, Any]:
+    spec = json.loads(columns["spec"][config.runs[0]])
     del spec["seed"]
     return {
-        "dataset": one.dataset,
-        "solver": one.solver,
-        "step": one.step,
-        "init_scale": one.init_scale,
-        "tuned": one.tuned,
+        "dataset": config.dataset,
+        "solver": config.solver,
+        "step": config.step,
+        "init_scale": config.init_scale,
+        "tuned": config.tuned,
         "spec": spec,
-        "runs": [{name: columns[name][run] for name in PER_RUN} for run in one.runs],
+        "runs": [{name: columns[name][run] for name in PER_RUN} for run in config.runs],
     }

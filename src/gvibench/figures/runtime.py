@@ -1,4 +1,4 @@
-"""Seconds per iteration against the number of features, beside two counts of the work."""
+"""Draw seconds per iteration against the number of features, with two operation counts."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,22 +13,27 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from gvibench.analysis.configurations import Configuration, configurations, unique
 from gvibench.analysis.scaling import OURS, PAPER, Runtime, Work, exponent, measure
-from gvibench.figures.panels import Panels, handle, looks_of
-from gvibench.figures.style import DOTTED, Look
+from gvibench.figures.lines import legend_entry, line_styles_of
+from gvibench.figures.panels import Panels
+from gvibench.figures.style import DOTTED, LineStyle
 
 __all__ = ["COUNTS", "plot"]
 
 COUNTS = {"the paper's count, update only": PAPER, "our count, with g and H": OURS}
-THIN: dict[str, Any] = {"linestyle": DOTTED, "linewidth": 0.9}
+COUNT_STYLE: dict[str, Any] = {"linestyle": DOTTED, "linewidth": 0.9}
 
 
 def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Configuration]]:
-    """Draw, for every n, the same times beside either count of the operations."""
-    every = configurations(dataset)
-    measured = measure(dataset)
-    looks = {line: look for line, look in looks_of(every).items() if _of(measured, line)}
-    # No run may have completed: two empty panels say so better than none.
-    sizes = unique(one.rows for one in measured) or [None]
+    """Draw two panels for each n, with the same times and one of the operation counts each."""
+    configs = configurations(dataset)
+    runtimes = measure(dataset)
+    styles = {
+        line: line_style
+        for line, line_style in line_styles_of(configs).items()
+        if _of_line(runtimes, line)
+    }
+    # If no run completed, the figure has two empty panels.
+    sizes = unique(runtime.rows for runtime in runtimes) or [None]
     names = {
         (rows, title): f"n = {rows}: {title}" if rows else title
         for rows in sizes
@@ -38,36 +43,44 @@ def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Co
     for (rows, title), name in names.items():
         axes = panels.axes(name)
         _scale(axes)
-        for line, look in looks.items():
-            points = [one for one in _of(measured, line) if one.rows == rows]
+        for line, line_style in styles.items():
+            points = [runtime for runtime in _of_line(runtimes, line) if runtime.rows == rows]
             if points:
-                _draw(axes, points, COUNTS[title].get(points[0].solver_id), look)
-    _align([panels.axes(name) for name in names.values()])
+                _draw(axes, points, COUNTS[title].get(points[0].solver_id), line_style)
+    _share_limits([panels.axes(name) for name in names.values()])
     panels.label("features d", "solver time per iteration [s]")
-    handles = [handle(_label(line, measured), look, marker=True) for line, look in looks.items()]
+    entries = [
+        legend_entry(_label(line, runtimes), line_style, marker=True)
+        for line, line_style in styles.items()
+    ]
     label = "operations, scaled to the last point"
-    handles.append(Line2D([], [], color="0.35", label=label, **THIN))
+    entries.append(Line2D([], [], color="0.35", label=label, **COUNT_STYLE))
     notes = ["mean and min–max over runs", "powers of d fitted to the larger half of the sizes"]
-    panels.legend(handles, notes)
-    return panels.figure, every
+    panels.legend(entries, notes)
+    return panels.figure, configs
 
 
-def _of(measured: Sequence[Runtime], line: str) -> list[Runtime]:
-    return [one for one in measured if one.line == line]
+def _of_line(runtimes: Sequence[Runtime], line: str) -> list[Runtime]:
+    return [runtime for runtime in runtimes if runtime.line == line]
 
 
-def _draw(axes: Axes, points: Sequence[Runtime], work: Work | None, look: Look) -> None:
-    d = np.array([one.features for one in points])
-    low, high = [one.low for one in points], [one.high for one in points]
-    axes.fill_between(d, low, high, color=look.color, alpha=0.18, linewidth=0)
+def _draw(axes: Axes, points: Sequence[Runtime], work: Work | None, style: LineStyle) -> None:
+    d = np.array([point.features for point in points])
+    low, high = [point.low for point in points], [point.high for point in points]
+    axes.fill_between(d, low, high, color=style.color, alpha=0.18, linewidth=0)
     if work is not None:
         last = points[-1]
         scale = last.mean / work(last.rows, last.features)
         counted = [scale * work(last.rows, features) for features in d]
-        axes.plot(d, counted, color=look.color, gid="count", **THIN)
-    times = [one.mean for one in points]
-    (drawn,) = axes.plot(d, times, color=look.color, linestyle=look.dash, label=points[0].line)
-    drawn.set_marker(look.marker)
+        axes.plot(d, counted, color=style.color, gid="count", **COUNT_STYLE)
+    axes.plot(
+        d,
+        [point.mean for point in points],
+        color=style.color,
+        linestyle=style.dash,
+        marker=style.marker,
+        label=points[0].line,
+    )
 
 
 def _scale(axes: Axes) -> None:
@@ -77,19 +90,19 @@ def _scale(axes: Axes) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def _align(every: Sequence[Axes]) -> None:
-    """Give all panels one scale: the counts are to be compared too."""
-    limits = [axes.get_ylim() for axes in every]
-    for axes in every:
+def _share_limits(panels: Sequence[Axes]) -> None:
+    """Give all panels the same y limits, so that the counts can be compared."""
+    limits = [axes.get_ylim() for axes in panels]
+    for axes in panels:
         axes.set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
 
 
-def _label(line: str, measured: Sequence[Runtime]) -> str:
-    """Return a line's name with the powers of d by which its times grow, one for every n."""
+def _label(line: str, runtimes: Sequence[Runtime]) -> str:
+    """Return the name of a line with the power of d of its time for each n."""
     powers = []
-    for rows in unique(one.rows for one in measured):
-        points = [one for one in _of(measured, line) if one.rows == rows]
-        found = exponent(points, lambda one: one.mean)
-        if not math.isnan(found):
-            powers.append(f"$d^{{{found:.2f}}}$")
+    for rows in unique(runtime.rows for runtime in runtimes):
+        points = [runtime for runtime in _of_line(runtimes, line) if runtime.rows == rows]
+        power = exponent(points, lambda point: point.mean)
+        if not math.isnan(power):
+            powers.append(f"$d^{{{power:.2f}}}$")
     return f"{line}: {', '.join(powers)}" if powers else line

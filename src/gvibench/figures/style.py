@@ -1,4 +1,4 @@
-"""How figures look: sizes, type, and one colour and line style per solver in all of them."""
+"""Define the style of figures: sizes, fonts, and one colour and line style per solver."""
 
 import hashlib
 import textwrap
@@ -9,7 +9,15 @@ from typing import Any, Literal
 import seaborn
 from matplotlib.figure import Figure
 
-__all__ = ["PALETTE", "WIDTHS", "Look", "looks", "message_figure", "redashed", "settings"]
+__all__ = [
+    "PALETTE",
+    "WIDTHS",
+    "LineStyle",
+    "line_styles",
+    "message_figure",
+    "settings",
+    "with_dash",
+]
 
 INCH_PER_MM = 1 / 25.4
 WIDTHS = {"column": 85 * INCH_PER_MM, "page": 175 * INCH_PER_MM}
@@ -25,59 +33,60 @@ DASHES = (SOLID, DASHED, DOTTED, DASH_DOTTED)
 
 
 @dataclass(frozen=True)
-class Look:
-    """How a solver is drawn."""
+class LineStyle:
+    """Colour, dash and marker of a solver."""
 
     color: str
     dash: Dash
     marker: str
 
 
-# Okabe and Ito's colours, without their yellow, which is lost on white. VN and SR-VN often run on
-# top of each other, hence solid beneath dashed.
-PALETTE: dict[str, Look] = {
-    "vn": Look("#0072B2", SOLID, "o"),
-    "sr-vn": Look("#D55E00", DASHED, "s"),
-    "sr-vn-rotated": Look("#E69F00", DOTTED, "D"),
-    "bw-gd": Look("#009E73", SOLID, "^"),
-    "gd": Look("#CC79A7", SOLID, "v"),
-    "gd-chol": Look("#56B4E9", DASHED, "<"),
-    "svgd-density": Look("#000000", DASH_DOTTED, "P"),
-    "ng-flow": Look("#7F7F7F", DOTTED, "X"),
-    "fb-gvi": Look("#882255", DASH_DOTTED, ">"),
+# Colours of Okabe and Ito, without yellow, which is hard to see on white. The lines of VN and SR-VN
+# often coincide. SR-VN is dashed so that the solid line of VN stays visible below it.
+PALETTE: dict[str, LineStyle] = {
+    "vn": LineStyle("#0072B2", SOLID, "o"),
+    "sr-vn": LineStyle("#D55E00", DASHED, "s"),
+    "sr-vn-rotated": LineStyle("#E69F00", DOTTED, "D"),
+    "bw-gd": LineStyle("#009E73", SOLID, "^"),
+    "gd": LineStyle("#CC79A7", SOLID, "v"),
+    "gd-chol": LineStyle("#56B4E9", DASHED, "<"),
+    "svgd-density": LineStyle("#000000", DASH_DOTTED, "P"),
+    "ng-flow": LineStyle("#7F7F7F", DOTTED, "X"),
+    "fb-gvi": LineStyle("#882255", DASH_DOTTED, ">"),
 }
-"""By solver id. Never changes from one figure or study to the next."""
+"""Style by solver id, the same in all figures and studies."""
 
-# For labels that are no solver's id: Tol's muted colours, all of them before a second line style.
+# Labels that are not solver ids get the muted colours of Tol. The next line style is used once all
+# colours are taken.
 MORE_COLORS = ("#332288", "#117733", "#AA4499", "#999933", "#44AA99", "#661100")
 MORE_STYLES = ((SOLID, "h"), (DASHED, "p"), (DOTTED, "*"), (DASH_DOTTED, "d"))
 
 
-def looks(labels: Iterable[str]) -> dict[str, Look]:
-    """Return how each label is drawn: solver ids as ever, others by a hash of their name."""
-    wanted = set(labels)
-    chosen = {label: PALETTE[label] for label in wanted if label in PALETTE}
-    others = sorted(wanted - set(PALETTE))
+def line_styles(labels: Iterable[str]) -> dict[str, LineStyle]:
+    """Return the style of each label, by `PALETTE` or else by a hash of the label."""
+    labels = set(labels)
+    styles = {label: PALETTE[label] for label in labels if label in PALETTE}
+    others = sorted(labels - set(PALETTE))
     for start in range(0, len(others), len(MORE_COLORS)):
         dash, marker = MORE_STYLES[start // len(MORE_COLORS) % len(MORE_STYLES)]
         taken: set[int] = set()
         for label in others[start : start + len(MORE_COLORS)]:
-            place = int(hashlib.sha256(label.encode()).hexdigest(), 16) % len(MORE_COLORS)
-            while place in taken:
-                place = (place + 1) % len(MORE_COLORS)
-            taken.add(place)
-            chosen[label] = Look(MORE_COLORS[place], dash, marker)
-    return chosen
+            index = int(hashlib.sha256(label.encode()).hexdigest(), 16) % len(MORE_COLORS)
+            while index in taken:
+                index = (index + 1) % len(MORE_COLORS)
+            taken.add(index)
+            styles[label] = LineStyle(MORE_COLORS[index], dash, marker)
+    return styles
 
 
-def redashed(look: Look, number: int) -> Look:
-    """Return the look of the `number`-th line of one solver: same colour, other dashes."""
-    dashes = [look.dash, *(dash for dash in DASHES if dash != look.dash)]
-    return replace(look, dash=dashes[number % len(dashes)])
+def with_dash(style: LineStyle, number: int) -> LineStyle:
+    """Return the style of line `number` of a solver, with the same colour and another dash."""
+    dashes = [style.dash, *(dash for dash in DASHES if dash != style.dash)]
+    return replace(style, dash=dashes[number % len(dashes)])
 
 
 def message_figure(text: str, style: Mapping[str, Any]) -> Figure:
-    """Return a figure that shows nothing but a message."""
+    """Return a figure that contains only a message."""
     width = WIDTHS[style["width"]]
     letters = max(20, int(100 * width / style["font_size"]))
     figure = Figure(figsize=(width, 0.4 * width))
@@ -86,8 +95,8 @@ def message_figure(text: str, style: Mapping[str, Any]) -> Figure:
     return figure
 
 
-def settings(style: Mapping[str, Any]) -> Any:  # Matplotlib wants its keys as literals
-    """Return Matplotlib's settings for a style of the config; figures are drawn under them."""
+def settings(style: Mapping[str, Any]) -> Any:  # Matplotlib's type has literal keys.
+    """Return the Matplotlib settings for a style of the config."""
     size = float(style["font_size"])
     small = 0.875 * size
     return {
@@ -114,7 +123,7 @@ def settings(style: Mapping[str, Any]) -> Any:  # Matplotlib wants its keys as l
         "xtick.major.pad": 2.0,
         "ytick.major.pad": 2.0,
         "savefig.dpi": 250,
-        # Text stays text, so that it can be searched and edited.
+        # Keep text as text, so that it can be searched and edited.
         "pdf.fonttype": 42,
         "svg.fonttype": "none",
         "svg.hashsalt": "gvibench",

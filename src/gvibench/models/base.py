@@ -1,124 +1,42 @@
-"""What all models share: one pass over the rows gives value, gradient and curvature.
+"""Compute value, gradient and curvature of a model in one pass over the rows.
 
-Everything a Gaussian q = N(m, V) needs from a row x is its predictor's mean `mu = x'm` and
-variance `s2 = x'Vx`. A model maps these to F0, F1, F2, the expected loss of the row and its first
-two derivatives in mu; sums over the rows give the rest.
+A Gaussian q = N(m, V) enters through the mean `mu = x'm` and the variance `s2 = x'Vx` of the
+predictor of each row x. A model maps these to F0, F1 and F2: the expected loss of the row and its
+first two derivatives with respect to mu. Sums over the rows give value, gradient and curvature.
 """
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
+from typing import ClassVar
 
-import numpy as np
-
-from gvibench.numerics import Array, Backend
+from gvibench.models.protocols import Curvature, Objectives, Oracle, PointwiseLoss, Rows, Sampling
+from gvibench.numerics.base import Array, Backend
 from gvibench.numerics.gaussian import Factor, times
 from gvibench.spec.run import RunSpec
 
-if TYPE_CHECKING:
-    from gvibench.numerics.expectations.compiled.oracle import FusedOracle
-
-__all__ = [
-    "METRICS",
-    "Curvature",
-    "Model",
-    "Objectives",
-    "Oracle",
-    "PointwiseLoss",
-    "Rows",
-    "Sampling",
-]
-
-Curvature = Literal["hessian", "whitened"]
-
-METRICS = (
-    "objective",
-    "neg_elbo",
-    "train_elbo_paper",
-    "test_nll",
-    "test_nll_at_mean",
-    "test_accuracy",
-    "grad_norm",
-)
-"""What is recorded of every iterate."""
-
-
-class Rows(NamedTuple):
-    """Rows of a design matrix and the target that belongs to each."""
-
-    x: Array
-    y: Array
-
-
-class Oracle(NamedTuple):
-    """What a solver learns about the model at one Gaussian."""
-
-    value: Array
-    """Sum of F0 over the rows, the mean penalty included; no prior, no entropy."""
-    gradient: Array
-    """g: the expected gradient, prior included."""
-    curvature: Array
-    """H, the expected Hessian, prior included; or C'HC if the solver asked for it whitened."""
-    kind: Curvature
-
-
-class Objectives(NamedTuple):
-    """The three objectives of one Gaussian, which must never be mixed up."""
-
-    objective: Array
-    neg_elbo: Array
-    train_elbo_paper: Array
-
-
-class PointwiseLoss(Protocol):
-    """The loss of one row as a function of its linear predictor."""
-
-    def expect(self, mu: Array, s2: Array, y: Array, f0: Array, f1: Array, f2: Array) -> None:
-        """Write E l(X), E l'(X), E l''(X) for X ~ N(mu, s2)."""
-
-    def at(self, t: Array, y: Array) -> tuple[Array, Array, Array]:
-        """Return l(t), l'(t), l''(t)."""
-
-    @property
-    def steepest(self) -> float:
-        """The largest value of l''."""
-
-    @property
-    def log_normaliser(self) -> float:
-        """What the negative log-likelihood of a row has beyond the loss."""
-
-    def fused_oracle(self, rows: Rows, beta: float) -> "FusedOracle | None":
-        """Return the oracle of this loss on the rows in one call, if there is such."""
-
-
-class Sampling(NamedTuple):
-    """Minibatch and Monte Carlo instead of a full pass."""
-
-    batch: int
-    samples: int
-    seed: int
+__all__ = ["Model"]
 
 
 class Model:
-    """A sum of row losses with a Gaussian prior: what solvers minimise and runs record.
+    """Sum of row losses with a Gaussian prior, which solvers minimise and runs record.
 
     Parameters
     ----------
     backend
-        Where the arrays live.
+        Backend for all arrays.
     loss
-        The loss of a row, with its deterministic expectation.
+        Loss of a row, with its deterministic expectation.
     train, test
-        The rows.
+        Training and test rows.
     beta, gamma
         Prior coefficient and temperature.
     sampling
-        If given, solvers see minibatch Monte Carlo estimates; recording stays deterministic.
+        If given, solvers use minibatch Monte Carlo estimates. Recording stays deterministic.
     multiplicity
-        How many coordinates the last one stands for (see `gvibench.models.reduction`).
+        Number of coordinates that the last one represents (see `gvibench.models.reduction`).
     exact_loss
-        The loss with exact expectations, for runs that record them beside their own. Their test
-        NLL is exact, too, so that runs with different approximations can be compared.
+        Loss with exact expectations, for runs that also record the exact objective. Their test NLL
+        is exact, too, so that runs with different approximations can be compared.
     """
 
     rotation_invariant: ClassVar[bool] = True
@@ -149,8 +67,8 @@ class Model:
         self._test_loss = exact_loss or loss
         self._fused_test = self._test_loss.fused_oracle(self.test, 0.0)
         self._buffers: dict[int, Array] = {}
-        # Targets of a regression belong to no class: their accuracy is not a number.
-        self._binary = bool(np.all(np.abs(test.y) == 1))
+        # Regression targets have no classes, so the accuracy is NaN.
+        self._binary = bool((abs(test.y) == 1).all())
 
     @property
     def n(self) -> int:
@@ -159,55 +77,56 @@ class Model:
 
     @property
     def d(self) -> int:
-        """Number of coordinates the solver works in."""
+        """Number of coordinates that the solver works with."""
         return int(self.train.x.shape[1])
 
     @property
     def dimension(self) -> int:
-        """Number of coordinates of the problem, those that were reduced away included."""
+        """Number of coordinates of the problem before any reduction."""
         return self.d + self.multiplicity - 1
 
     @classmethod
     def build_loss(cls, backend: Backend, spec: RunSpec) -> PointwiseLoss:
-        """Return the row loss that `spec` asks for."""
+        """Return the row loss for the settings in `spec`."""
         raise NotImplementedError
 
     @property
     def supports_batching(self) -> bool:
-        """Whether the oracle and the metrics are to be had of several runs at once."""
-        whole = self.sampling is None and self.multiplicity == 1 and self._binary
-        return whole and self._fused is not None and self._fused.supports_batching
+        """Whether several runs can be evaluated in one call."""
+        if self.sampling is not None or self.multiplicity > 1 or not self._binary:
+            return False
+        return self._fused is not None and self._fused.supports_batching
 
-    # What solvers call
+    # Functions for solvers
 
     def oracle(
         self, mean: Array, factor: Factor, curvature: Curvature, iteration: int = 0
     ) -> Oracle:
-        """Return value, gradient and curvature at N(mean, V) as this run's solver sees them.
+        """Return value, gradient and curvature at N(mean, V), sampled in a stochastic run.
 
-        `iteration` picks the draws of a stochastic run, so that a run can be continued anywhere.
+        The draws of a stochastic run depend on `iteration` only, so that a run can be resumed.
         """
         if self.sampling is None:
             return self.full_oracle(mean, factor, curvature)
         return self._sampled_oracle(self.sampling, mean, factor, curvature, iteration)
 
     def full_oracle(self, mean: Array, factor: Factor, curvature: Curvature) -> Oracle:
-        """Return the deterministic oracle: one pass over all rows."""
+        """Return value, gradient and curvature from one pass over all rows, without sampling."""
         if self._fused is None:
-            found = self._blocked_oracle(mean, factor, curvature)
+            sums = self._blocked_oracle(mean, factor, curvature)
         else:
             whitened = curvature == "whitened"
-            found = self._fused(mean, factor.triangle, factor.transposed, whitened)
-        return self._penalised(*found, mean, curvature)
+            sums = self._fused(mean, factor.triangle, factor.transposed, whitened)
+        return self._penalised(*sums, mean, curvature)
 
     def penalty(self, mean: Array) -> tuple[Array, Array]:
-        """Return a penalty on the mean and its gradient: none, unless a model says so."""
+        """Return a penalty on the mean and its gradient. Models without penalty return zeros."""
         return 0.0, 0.0
 
-    # What recording calls
+    # Functions for recording
 
     def objectives(self, mean: Array, factor: Factor, value: Array) -> Objectives:
-        """Return all three objectives, `value` being that of the oracle."""
+        """Return all three objectives, given the value of the oracle."""
         extra = self.multiplicity - 1
         xp, d = self.backend.xp, self.dimension
         trace = factor.variances_total()
@@ -218,9 +137,9 @@ class Model:
         quadratic = 0.5 * self.beta * self.backend.row_norms(mean)
         common = value + quadratic
         whole = common + 0.5 * self.beta * trace
-        # beta = 0 is an improper prior: its negative ELBO is +infinity, and said to be so.
+        # beta = 0 is an improper prior, whose negative ELBO is +infinity.
         prior = -0.5 * d - (0.5 * d * math.log(self.beta) if self.beta > 0 else -math.inf)
-        # 0 * log det would be NaN once V has collapsed, which gamma = 0 allows.
+        # At gamma = 0, V may become singular, and 0 * log det would be NaN.
         entropy = 0.5 * self.gamma * log_det if self.gamma > 0 else 0.0
         return Objectives(
             whole - entropy,
@@ -241,7 +160,7 @@ class Model:
         return xp.sqrt(factor.norm_of(oracle.gradient) + 0.5 * square)
 
     def metrics(self, mean: Array, factor: Factor, oracle: Oracle) -> Array:
-        """Return the values of `METRICS`, along the last axis of an array on the device."""
+        """Return the values of `METRICS` along the last axis of an array on the device."""
         if self.sampling is not None:
             oracle = self.full_oracle(mean, factor, "hessian")
         values = [
@@ -253,7 +172,7 @@ class Model:
         return xp.stack([xp.asarray(value) for value in values], axis=-1)
 
     def exact_objective(self, mean: Array, factor: Factor) -> Array:
-        """Return the objective with exact expectations, whichever the solver descends."""
+        """Return the objective with exact expectations, even if the solver approximates them."""
         assert self.exact_loss is not None
         value, _ = self.penalty(mean)
         for x, y, buffer in self._blocks(self.train):
@@ -262,7 +181,7 @@ class Model:
         return self.objectives(mean, factor, value).objective
 
     def smoothness(self) -> Array:
-        """Return the largest eigenvalue that the Hessian of the loss can have, prior included."""
+        """Return an upper bound on the eigenvalues of the Hessian of the loss with its prior."""
         gram = self.backend.xp.zeros((self.d, self.d), dtype=self.backend.dtype)
         for x, y, buffer in self._blocks(self.train):
             gram = self.backend.add_gram(gram, x, self.backend.xp.ones_like(y), buffer)
@@ -286,12 +205,12 @@ class Model:
         nll, at_mean = nll + count * constant, at_mean / count + constant
         return nll, at_mean, correct / count if self._binary else math.nan
 
-    # The passes
+    # Passes over the rows
 
     def _blocked_oracle(
         self, mean: Array, factor: Factor, curvature: Curvature
     ) -> tuple[Array, Array, Array]:
-        """Return value, gradient and curvature, from blocks of rows that stay in cache."""
+        """Return value, gradient and curvature from blocks of rows that fit into the cache."""
         xp, backend = self.backend.xp, self.backend
         value = 0.0
         gradient = xp.zeros(self.d, dtype=backend.dtype)
@@ -312,7 +231,7 @@ class Model:
             yield x, rows.y[start : start + size], self._buffer(len(x))
 
     def _buffer(self, count: int) -> Array:
-        # At most three sizes occur: a full block and the two last, part-filled ones.
+        # At most three sizes occur: a full block and the last blocks of training and test rows.
         if count not in self._buffers:
             shape = (count, self.d)
             self._buffers[count] = self.backend.xp.empty(shape, dtype=self.backend.dtype)
@@ -333,9 +252,12 @@ class Model:
         curvature: Curvature,
         iteration: int,
     ) -> Oracle:
+        import numpy as np  # imported here, because planning loads models without NumPy
+
         xp, backend = self.backend.xp, self.backend
         batch = min(sampling.batch, self.n)
-        # Drawn on the host from (seed, iteration) alone: the same on every device, and resumable.
+        # The draws are made on the host and depend on (seed, iteration) only. They are the same on
+        # all devices, and a run can be resumed.
         rng = np.random.default_rng([sampling.seed, 1, iteration])
         picked = np.sort(rng.choice(self.n, batch, replace=False))
         draws = backend.asarray(rng.standard_normal((sampling.samples, self.d)))
@@ -353,7 +275,7 @@ class Model:
     def _with_prior(
         self, gradient: Array, gram: Array, mean: Array, factor: Factor, curvature: Curvature
     ) -> tuple[Array, Array]:
-        """Add the prior to the sums over rows, of which `gram` has its lower triangle."""
+        """Add the prior to the sums over rows. Only the lower triangle of `gram` is set."""
         prior = factor.inner() if curvature == "whitened" else self.backend.identity(self.d)
         return gradient + self.beta * mean, self.backend.mirror(gram) + self.beta * prior
 

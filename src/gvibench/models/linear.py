@@ -1,20 +1,21 @@
 """Bayesian linear regression: loss (y - x'theta)^2 / (2 sigma^2).
 
-The objective leaves out the constant log(sigma sqrt(2 pi)) of each row; the negative ELBO and the
-test NLL have it.
+The objective omits the constant log(sigma sqrt(2 pi)) of each row. The negative ELBO and the test
+NLL include it.
 """
 
 import math
 
-from gvibench.models.base import Model, Rows
-from gvibench.numerics import Array, Backend
+from gvibench.models.base import Model
+from gvibench.models.protocols import Rows
+from gvibench.numerics.base import Array, Backend
 from gvibench.spec.run import RunSpec
 
 __all__ = ["LinearModel", "SquaredLoss"]
 
 
 class SquaredLoss:
-    """Squared error, whose expectation is exact: F0 = ((y - mu)^2 + s2) / (2 sigma^2)."""
+    """Squared error with its exact expectation F0 = ((y - mu)^2 + s2) / (2 sigma^2)."""
 
     def __init__(self, backend: Backend, sigma: float) -> None:
         self._xp = backend.xp

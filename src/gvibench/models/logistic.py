@@ -2,25 +2,27 @@
 
 from typing import TYPE_CHECKING
 
-from gvibench.models.base import Model, Rows
-from gvibench.numerics import Array, Backend, expectations
-from gvibench.numerics.expectations.base import Expectation
+from gvibench.models.base import Model
+from gvibench.models.protocols import Rows
+from gvibench.numerics import expectations
+from gvibench.numerics.base import Array, Backend
 from gvibench.spec.run import RunSpec
 
 if TYPE_CHECKING:
+    from gvibench.numerics.expectations.base import Expectation
     from gvibench.numerics.expectations.compiled.oracle import FusedOracle
 
 __all__ = ["LogisticLoss", "LogisticModel"]
 
 
 class LogisticLoss:
-    """phi(-y t) of a linear predictor t, with a given way to take its expectation.
+    """Loss phi(-y t) of a linear predictor t, with a given method for its expectation.
 
-    The label only turns the sign of the predictor and of the first derivative, so the rows stay as
-    they are and are never copied.
+    The label only changes the sign of the predictor and of the first derivative, so the rows need
+    not be copied.
     """
 
-    def __init__(self, backend: Backend, expectation: Expectation) -> None:
+    def __init__(self, backend: Backend, expectation: "Expectation") -> None:
         self._backend = backend
         self._expectation = expectation
         self._evaluate = backend.expectation(expectation)
@@ -36,11 +38,11 @@ class LogisticLoss:
 
     def at(self, t: Array, y: Array) -> tuple[Array, Array, Array]:
         xp = self._backend.xp
-        turned = -y * t
-        small = xp.exp(-xp.abs(turned))
+        signed = -y * t
+        small = xp.exp(-xp.abs(signed))
         larger = 1.0 / (1.0 + small)  # the logistic function at |t|
-        slope = xp.where(turned >= 0, larger, small * larger)
-        return xp.maximum(turned, 0.0) + xp.log1p(small), -y * slope, small * larger * larger
+        slope = xp.where(signed >= 0, larger, small * larger)
+        return xp.maximum(signed, 0.0) + xp.log1p(small), -y * slope, small * larger * larger
 
 
 class LogisticModel(Model):
@@ -48,7 +50,7 @@ class LogisticModel(Model):
 
     @classmethod
     def build_loss(cls, backend: Backend, spec: RunSpec) -> LogisticLoss:
-        # What a stochastic run records is deterministic, and then nothing less than exact.
+        # A stochastic run samples its steps, but records exact expectations.
         name = "exact" if spec.expectation == "stochastic" else spec.expectation
         expectation = expectations.build(
             name, pieces=spec.pieces, degree=spec.piece_degree, nodes=spec.nodes

@@ -3,13 +3,16 @@
 from typing import ClassVar
 
 from gvibench.models.logistic import LogisticModel
-from gvibench.numerics import Array
+from gvibench.numerics.base import Array
 
 __all__ = ["NonConvexModel"]
 
 
 class NonConvexModel(LogisticModel):
-    """The penalty adds to value and gradient; the Hessian stays as it is, as in the paper."""
+    """Logistic regression with a penalty in value and gradient.
+
+    As in the paper, the Hessian does not include the penalty.
+    """
 
     rotation_invariant: ClassVar[bool] = False
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-import numpy as np
-
 if TYPE_CHECKING:
+    import numpy as np
+
     from gvibench.numerics.expectations.base import Expectation
     from gvibench.numerics.expectations.compiled.oracle import FusedOracle
 
@@ -59,7 +59,7 @@ class Backend(Protocol):
     def asarray(self, values: Any) -> Array:
         """Move host values to the device in the backend's dtype, row-major."""
 
-    def to_host(self, values: Array) -> np.ndarray:
+    def to_host(self, values: Array) -> "np.ndarray":
         """Copy to host memory as float64."""
 
     def times_lower(self, rows: Array, lower: Array, out: Array | None = None) -> Array:

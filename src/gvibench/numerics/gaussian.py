@@ -11,7 +11,7 @@ vectors and numbers then have the runs along their first axis. `inner`, `last_va
 import functools
 from typing import Any, ClassVar, Protocol
 
-from gvibench.numerics import Array, Backend
+from gvibench.numerics.base import Array, Backend
 
 __all__ = ["CovarianceFactor", "Factor", "PrecisionFactor", "diagonal", "times"]
 

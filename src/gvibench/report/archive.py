@@ -1,7 +1,8 @@
-"""A study as other people get it: one archive that describes itself.
+"""Export a study as one archive that describes its contents.
 
-The archive is an RO-Crate 1.1: a zip file whose `ro-crate-metadata.json` names every file in it and
-what made them. `codemeta.json` describes the software. Equal folders give equal bytes.
+The archive is an RO-Crate 1.1: a zip file with an `ro-crate-metadata.json` that describes each file
+and the software that wrote it. `codemeta.json` describes the software in more detail. Exporting the
+same study twice gives the same bytes.
 """
 
 import hashlib
@@ -18,12 +19,11 @@ from typing import Any
 import xarray as xr
 
 import gvibench
-from gvibench.analysis.configurations import open_aggregate
 from gvibench.errors import UserError
-from gvibench.store.aggregates import AGGREGATE
+from gvibench.store.aggregates import AGGREGATE, open_aggregate
 from gvibench.store.files import atomic_path
+from gvibench.store.manifest import read_manifest
 from gvibench.store.zarrzip import member
-from gvibench.study.aggregate import read_manifest
 
 __all__ = ["export_study"]
 
@@ -31,14 +31,14 @@ FOLDERS = ("tables", "figures", "report")
 SOFTWARE = "#gvibench"
 DESCRIPTIONS = {
     AGGREGATE: "All runs of the study in one labelled dataset (Zarr v3 in a zip file)",
-    "codemeta.json": "The software that made the study",
-    "config.yaml": "The settings that the study was made from",
-    "manifest.json": "The runs that the study consists of, with the hashes that identify them",
-    "report/index.html": "The report page, to be opened in a browser",
-    "specs.json": "The complete specification of every run, and how the run ended",
-    "summary.md": "What was found, to be read first",
+    "codemeta.json": "Software that produced the study",
+    "config.yaml": "Config of the study",
+    "manifest.json": "List of the runs with the hashes that identify them",
+    "report/index.html": "Report page, to be opened in a browser",
+    "specs.json": "Complete specification and ending of each run",
+    "summary.md": "Summary of the results, to be read first",
 }
-PER_RUN = ("dataset", "solver", "seed", "spec_hash", "code_hash", "status", "reason")
+RUN_COLUMNS = ("dataset", "solver", "seed", "spec_hash", "code_hash", "status", "reason")
 
 
 def export_study(
@@ -49,28 +49,33 @@ def export_study(
     authors: Sequence[str] = (),
     license_id: str | None = None,
 ) -> int:
-    """Write a finished study as one archive; return how many files it holds.
+    """Write a finished study as one archive and return its number of files.
 
     Parameters
     ----------
     folder
-        The study's folder in `results`.
+        Folder of the study in `results`.
+    out
+        Archive to write.
     traces
-        Whether to include the trace of every run; otherwise the aggregate stands for them.
+        Whether to include the traces of all runs in addition to the aggregate.
     authors, license_id
-        What a repository asks for before it gives a DOI; the licence as SPDX writes it.
+        Names of the authors and SPDX identifier of the license, which repositories require for a
+        DOI.
     """
     if license_id is not None and not re.fullmatch(r"[A-Za-z0-9.+-]+", license_id):
-        raise UserError(f"'{license_id}' is not how SPDX writes a licence: 'CC-BY-4.0' would be")
+        raise UserError(f"'{license_id}' is not an SPDX license identifier, e.g. 'CC-BY-4.0'")
     if not all(name.strip() for name in authors):
-        raise UserError("--author is empty: give the name of a person")
+        raise UserError("--author is empty: give the name of an author")
     if not (folder / AGGREGATE).is_file():
-        raise UserError(f"{folder} holds no finished study: it has no {AGGREGATE}")
+        raise UserError(f"{folder} is not a finished study: it has no {AGGREGATE}")
     manifest = read_manifest(folder / "manifest.json")
     with open_aggregate(folder / AGGREGATE) as dataset:
-        _refuse_unfinished(folder, manifest, dataset)
-        described = {"specs.json": _specs(dataset), "codemeta.json": _codemeta(dataset)}
-        contents = {name: _to_json(values) for name, values in described.items()}
+        _validate_finished(folder, manifest, dataset)
+        contents = {
+            "specs.json": _to_json(_specs(dataset)),
+            "codemeta.json": _to_json(_codemeta(dataset)),
+        }
         for name in _files(folder) + (_traces(folder, manifest) if traces else []):
             contents[name] = (folder / name).read_bytes()
         date = datetime.fromtimestamp((folder / AGGREGATE).stat().st_mtime, UTC).date().isoformat()
@@ -82,20 +87,20 @@ def export_study(
     return len(contents)
 
 
-def _refuse_unfinished(folder: Path, manifest: dict[str, Any], dataset: xr.Dataset) -> None:
+def _validate_finished(folder: Path, manifest: dict[str, Any], dataset: xr.Dataset) -> None:
     identity = ("dataset", "solver", "seed", "code_hash")
-    asked = Counter(tuple(run[name] for name in identity) for run in manifest["runs"])
-    found = Counter(zip(*(dataset[name].values.tolist() for name in identity), strict=True))
-    if asked != found:
+    planned = Counter(tuple(run[name] for name in identity) for run in manifest["runs"])
+    finished = Counter(zip(*(dataset[name].values.tolist() for name in identity), strict=True))
+    if planned != finished:
         raise UserError(f"{folder} is not up to date with its config: run snakemake first")
 
 
 def _files(folder: Path) -> list[str]:
-    """Return the finished files of a study, its runs apart."""
-    found = [*folder.glob("*"), *(path for name in FOLDERS for path in (folder / name).rglob("*"))]
+    """Return the finished files of a study except its traces."""
+    paths = [*folder.glob("*"), *(path for name in FOLDERS for path in (folder / name).rglob("*"))]
     return [
         path.relative_to(folder).as_posix()
-        for path in found
+        for path in paths
         if path.is_file() and not path.name.startswith(".")
     ]
 
@@ -110,7 +115,7 @@ def _traces(folder: Path, manifest: dict[str, Any]) -> list[str]:
 
 
 def _specs(dataset: xr.Dataset) -> list[dict[str, Any]]:
-    columns = {name: dataset[name].values.tolist() for name in PER_RUN}
+    columns = {name: dataset[name].values.tolist() for name in RUN_COLUMNS}
     return [
         {**{name: values[k] for name, values in columns.items()}, "spec": json.loads(spec)}
         for k, spec in enumerate(dataset["spec"].values.tolist())
@@ -145,35 +150,14 @@ def _crate(
     authors: Sequence[str],
     license_id: str | None,
 ) -> dict[str, Any]:
-    """Return the metadata of the archive as RO-Crate 1.1 wants them."""
-    study = dataset.attrs["study"]
-    solvers, sets = (sorted(set(dataset[name].values.tolist())) for name in ("solver", "dataset"))
+    """Return the metadata of the archive in the format of RO-Crate 1.1."""
     files = [_file(name, contents[name]) for name in sorted(contents)]
     people = [
         {"@id": f"#author-{k}", "@type": "Person", "name": name}
         for k, name in enumerate(authors, start=1)
     ]
-    root: dict[str, Any] = {
-        "@id": "./",
-        "@type": "Dataset",
-        "name": dataset.attrs["title"] or study,
-        "description": f"Benchmark study '{study}' of Gaussian variational inference: "
-        f"{dataset.sizes['run']} runs of {', '.join(solvers)} on {', '.join(sets)}.",
-        "datePublished": date,
-        "keywords": ["variational inference", "benchmark"],
-        "hasPart": [{"@id": file["@id"]} for file in files],
-    }
-    contextual: list[dict[str, Any]] = [
-        {"@id": SOFTWARE, "@type": "SoftwareApplication", **_software(dataset)},
-        {
-            "@id": "#making",
-            "@type": "CreateAction",
-            "name": "Running the study",
-            "instrument": {"@id": SOFTWARE},
-            "result": {"@id": "./"},
-        },
-        *people,
-    ]
+    root = _root(dataset, date) | {"hasPart": [{"@id": file["@id"]} for file in files]}
+    contextual = [*_actions(dataset), *people]
     if people:
         root["author"] = [{"@id": person["@id"]} for person in people]
     if license_id is not None:
@@ -187,7 +171,7 @@ def _crate(
         "about": {"@id": "./"},
     }
     return {
-        # The crate's own context has no word for a checksum.
+        # The context of RO-Crate defines no term for a checksum.
         "@context": [
             "https://w3id.org/ro/crate/1.1/context",
             {"sha256": "https://schema.org/sha256"},
@@ -196,20 +180,49 @@ def _crate(
     }
 
 
+def _root(dataset: xr.Dataset, date: str) -> dict[str, Any]:
+    """Return the description of the study as a whole."""
+    study = dataset.attrs["study"]
+    solvers, sets = (sorted(set(dataset[name].values.tolist())) for name in ("solver", "dataset"))
+    return {
+        "@id": "./",
+        "@type": "Dataset",
+        "name": dataset.attrs["title"] or study,
+        "description": f"Benchmark study '{study}' of Gaussian variational inference: "
+        f"{dataset.sizes['run']} runs of {', '.join(solvers)} on {', '.join(sets)}.",
+        "datePublished": date,
+        "keywords": ["variational inference", "benchmark"],
+    }
+
+
+def _actions(dataset: xr.Dataset) -> list[dict[str, Any]]:
+    """Return the descriptions of the software and of its use."""
+    return [
+        {"@id": SOFTWARE, "@type": "SoftwareApplication", **_software(dataset)},
+        {
+            "@id": "#making",
+            "@type": "CreateAction",
+            "name": "Running the study",
+            "instrument": {"@id": SOFTWARE},
+            "result": {"@id": "./"},
+        },
+    ]
+
+
 def _file(name: str, content: bytes) -> dict[str, Any]:
-    described = {"description": DESCRIPTIONS[name]} if name in DESCRIPTIONS else {}
+    description = {"description": DESCRIPTIONS[name]} if name in DESCRIPTIONS else {}
     return {
         "@id": name,
         "@type": "File",
         "name": name,
-        **described,
+        **description,
         "encodingFormat": TYPES.guess_type(name, strict=False)[0] or "application/octet-stream",
         "contentSize": str(len(content)),
         "sha256": hashlib.sha256(content).hexdigest(),
     }
 
 
-# Of its own, so that what a machine knows besides does not change the bytes.
+# A separate registry without the types of the machine, which would change the bytes.
 TYPES = mimetypes.MimeTypes(filenames=())
 for extension, kind in (("md", "text/markdown"), ("yaml", "text/yaml"), ("tex", "text/x-tex")):
     TYPES.add_type(kind, f".{extension}")

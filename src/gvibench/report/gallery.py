@@ -1,61 +1,87 @@
-"""A folder of finished results for people who run nothing: figures, tables, what made them.
+"""Collect the figures and tables of finished studies in one folder.
 
-Files are copied as the workflow wrote them. The index says which config and versions they are of.
-A hidden file lists everything in the gallery, so that a folder is replaced only if it is one.
+Files are copied as the workflow wrote them. The index links to the config and to the summaries,
+which list the versions. A hidden file lists the contents of the gallery, so that only a folder that
+is a gallery is ever replaced.
 """
 
 import json
 import re
 import shutil
 import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from gvibench.analysis.configurations import open_aggregate
 from gvibench.errors import UserError
-from gvibench.study.config import Config
+from gvibench.store.aggregates import open_aggregate
 from gvibench.tables.formats import escape_markdown
 
-__all__ = ["MARK", "write_gallery"]
+__all__ = ["MARK", "StudyOutputs", "validate_target", "write_gallery"]
 
 MARK = ".gvibench-gallery"
-"""Name of the file that marks a folder as a gallery and lists what is in it."""
+"""Name of the file that marks a folder as a gallery and lists its contents."""
 
-FIGURES = ("png", "pdf", "json")
-TABLES = ("md", "csv", "tex")
-FIRST = ("paper", "winners", "theory")
-"""Tables that stand in the index itself, in this order."""
+FIGURE_FORMATS = ("png", "pdf", "json")
+TABLE_FORMATS = ("md", "csv", "tex")
+INDEX_TABLES = ("paper", "winners", "theory")
+"""Tables that are shown in the index itself, in this order."""
 
 
-def write_gallery(config: Config, config_path: Path, out: Path) -> None:
-    """Write the gallery of every study of a config; an earlier gallery in `out` is replaced."""
-    out = out.resolve()  # "." has no name to put a folder beside
-    _refuse_others(out)
+@dataclass(frozen=True)
+class StudyOutputs:
+    """Names of a finished study and of its figures and tables."""
+
+    name: str
+    title: str
+    figures: Sequence[str]
+    tables: Sequence[str]
+
+
+def write_gallery(
+    studies: Sequence[StudyOutputs], results: Path, config_path: Path, out: Path
+) -> None:
+    """Write the gallery of finished studies.
+
+    Parameters
+    ----------
+    studies
+        Studies to include.
+    results
+        Folder with the results of the studies.
+    config_path
+        Config of the studies.
+    out
+        Folder to write. An earlier gallery is replaced.
+    """
+    out = out.resolve()  # "." has no name, so no folder could be created next to it
+    validate_target(out)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as folder:
-            made = Path(folder) / out.name
-            _fill(made, config, config_path)
-            _put_in_place(made, out, Path(folder) / "before")
+            new = Path(folder) / out.name
+            _fill(new, studies, results, config_path)
+            _move(new, out, Path(folder) / "before")
     except OSError as error:
         raise UserError(f"cannot write {out}: {error.strerror or error}") from error
 
 
-def _refuse_others(out: Path) -> None:
-    """Refuse a target that holds anything but a gallery."""
+def validate_target(out: Path) -> None:
+    """Raise an error if `out` contains anything but a gallery."""
     if not out.exists():
         return
     if not out.is_dir():
         raise UserError(f"{out} is a file: name a new folder for the gallery")
-    found = _files(out)
-    if not found and not any(out.iterdir()):
+    files = _files(out)
+    if not files and not any(out.iterdir()):
         return
-    if MARK not in found:
+    if MARK not in files:
         raise UserError(
             f"{out} is not a gallery and would be deleted: name a new folder, an empty one, or a "
             f"gallery (a folder with the file {MARK})"
         )
     listed = (out / MARK).read_text().splitlines()
-    if added := sorted(found - {MARK, *listed}):
+    if added := sorted(files - {MARK, *listed}):
         raise UserError(
             f"{out / added[0]} is not part of the gallery and would be deleted: move it elsewhere"
         )
@@ -65,33 +91,32 @@ def _files(folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
 
 
-def _fill(made: Path, config: Config, config_path: Path) -> None:
-    made.mkdir()
-    for study in config.studies:
-        _copy_study(Path(config.results) / study, config, study, made / study, config_path)
-    shutil.copyfile(config_path, made / "config.yaml")
-    (made / "README.md").write_text(_index(config, config_path, made))
-    (made / MARK).write_text("".join(f"{name}\n" for name in sorted(_files(made))))
+def _fill(folder: Path, studies: Sequence[StudyOutputs], results: Path, config_path: Path) -> None:
+    folder.mkdir()
+    for study in studies:
+        _copy_study(study, results / study.name, folder / study.name, config_path)
+    shutil.copyfile(config_path, folder / "config.yaml")
+    (folder / "README.md").write_text(_index(studies, config_path, folder))
+    (folder / MARK).write_text("".join(f"{name}\n" for name in sorted(_files(folder))))
 
 
-def _put_in_place(made: Path, out: Path, before: Path) -> None:
-    """Move the new gallery to `out`; if that fails, the old one is put back."""
+def _move(new: Path, out: Path, before: Path) -> None:
+    """Move the new gallery to `out`. If that fails, restore the old one."""
     existed = out.exists()
     if existed:
         out.rename(before)
     try:
-        made.rename(out)
+        new.rename(out)
     except OSError:
         if existed:
             before.rename(out)
         raise
 
 
-def _copy_study(source: Path, config: Config, study: str, target: Path, config_path: Path) -> None:
-    settings = config.studies[study]
-    wanted = [f"figures/{name}.{end}" for name in settings.figures for end in FIGURES]
-    wanted += [f"tables/{name}.{end}" for name in settings.tables for end in TABLES]
-    for name in ("summary.md", *wanted):
+def _copy_study(study: StudyOutputs, source: Path, target: Path, config_path: Path) -> None:
+    names = [f"figures/{name}.{ending}" for name in study.figures for ending in FIGURE_FORMATS]
+    names += [f"tables/{name}.{ending}" for name in study.tables for ending in TABLE_FORMATS]
+    for name in ("summary.md", *names):
         if not (source / name).exists():
             raise UserError(
                 f"{source / name} is missing: run 'snakemake --configfile {config_path}' first"
@@ -99,37 +124,31 @@ def _copy_study(source: Path, config: Config, study: str, target: Path, config_p
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source / name, target / name)
     summary = target / "summary.md"
-    # SVG files are large, and the PDF files beside them say the same.
+    # SVG files are large and are not copied; the PDF files show the same figures.
     summary.write_text(re.sub(r"\[svg\]\([^)]*\), ", "", summary.read_text()))
-    (target / "versions.json").write_text(_versions(source))
-
-
-def _versions(source: Path) -> str:
     with open_aggregate(source / "aggregate.zarr.zip") as dataset:
-        return json.dumps(dataset.attrs["versions"], indent=1) + "\n"
+        versions = json.dumps(dataset.attrs["versions"], indent=1) + "\n"
+    (target / "versions.json").write_text(versions)
 
 
-def _index(config: Config, config_path: Path, made: Path) -> str:
+def _index(studies: Sequence[StudyOutputs], config_path: Path, folder: Path) -> str:
+    titles = {study.name: escape_markdown(study.title) for study in studies}
     parts = [
         "# Results",
-        "Made by the workflow, nothing edited: "
-        f"`snakemake --configfile {config_path}`, then `gvibench gallery`. "
-        "[config.yaml](config.yaml) is the config; the summary of each study names versions, "
-        "machines and the code behind its numbers, and lists every figure and table.",
-        "\n".join(f"- [{_title(config, name)}]({name}/summary.md)" for name in config.studies),
+        f"Generated by `snakemake --configfile {config_path}` and `gvibench gallery`, without "
+        "manual edits. [config.yaml](config.yaml) is the config. The summary of each study lists "
+        "its figures and tables, and the versions, machines and code that produced them.",
+        "\n".join(f"- [{title}]({name}/summary.md)" for name, title in titles.items()),
     ]
-    for table in FIRST:
-        for name, settings in config.studies.items():
-            if table in settings.tables:
-                text = (made / name / "tables" / f"{table}.md").read_text().strip()
-                parts += [f"## {_title(config, name)}: {table}", text]
-    for name, settings in config.studies.items():
-        parts.append(f"## {_title(config, name)}")
+    for table in INDEX_TABLES:
+        for study in studies:
+            if table in study.tables:
+                text = (folder / study.name / "tables" / f"{table}.md").read_text().strip()
+                parts += [f"## {titles[study.name]}: {table}", text]
+    for study in studies:
+        parts.append(f"## {titles[study.name]}")
         parts += [
-            f"![{name}: {figure}]({name}/figures/{figure}.png)" for figure in settings.figures
+            f"![{study.name}: {figure}]({study.name}/figures/{figure}.png)"
+            for figure in study.figures
         ]
     return "\n\n".join(parts) + "\n"
-
-
-def _title(config: Config, study: str) -> str:
-    return escape_markdown(config.studies[study].title or study)

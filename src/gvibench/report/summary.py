@@ -1,63 +1,80 @@
-"""The sections of a study's summary."""
+"""Write the summary of a study, the page to read first."""
 
-import re
+import csv
+import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
-from gvibench.analysis.configurations import Configuration, configurations, unique
-from gvibench.analysis.gaps import gap
-from gvibench.analysis.ranking import RULE, TIE, TIE_LEVEL
-from gvibench.spec.endings import MEANINGS, STATUSES
-from gvibench.tables.formats import Block, escape_markdown, markdown_block, number
-from gvibench.tables.performance import NO_STEP, NONE, compact, values_of
+from gvibench.analysis.configurations import configurations, unique
+from gvibench.analysis.ranking import RULE
+from gvibench.analysis.statuses import MEANINGS
+from gvibench.report.findings import (
+    CAPTIONS,
+    best_sentences,
+    count,
+    ending_rows,
+    join_names,
+    missing_optima,
+    optimum_warning,
+    reference_description,
+)
+from gvibench.spec.statuses import STATUSES
+from gvibench.store.aggregates import open_aggregate
+from gvibench.store.files import atomic_path
+from gvibench.tables.formats import ERROR, Block, escape_markdown, markdown_block, number
+from gvibench.tables.performance import NONE, compact, values_of
 
-__all__ = [
-    "CAPTIONS",
-    "best_sentences",
-    "count",
-    "doubt",
-    "ending_rows",
-    "listed",
-    "missing_optima",
-    "reference_words",
-    "summary",
-]
-
-CAPTIONS = {
-    "gap": "Objective gap against iterations.",
-    "test": "Test NLL gap (sum over the test rows) and test accuracy against iterations.",
-    "time": "Objective gap against solver time.",
-    "test-time": "Test NLL gap (sum over the test rows) and test accuracy against solver time.",
-    "sensitivity": "Final objective gap against the step.",
-    "profile": "Share of problems solved within a factor of the best solver's cost.",
-    "runtime": "Solver time per iteration against the number of features.",
-    "bias": "Distance of the piecewise bound from the exact optimum, and what it costs.",
-    "temperature": "Objective gap against iterations, and final test metrics, by temperature.",
-    "path": "Means of the iterates of one seed over the contours of the loss.",
-    "theory": "Claimed bounds beside what was measured, each run with its own constants.",
-}
-EXPLAINED = ("stalled", "failed", "diverged")
-"""Endings that readers want to know the reasons of."""
+__all__ = ["write_summary"]
 
 
-def summary(job: Mapping[str, Any], dataset: xr.Dataset, errors: Mapping[str, str]) -> str:
-    """Return the summary as Markdown.
+def write_summary(job: Mapping[str, Any], aggregate: Path, out: Path) -> None:
+    """Write the summary of a study.
 
-    `errors` has a sentence for each figure or table that could not be made, e.g. under
-    "figure bias".
+    Parameters
+    ----------
+    job
+        Mapping with the keys `study`, `tables` and `figures` (names of the tables and figures of
+        the study) and `code_hash`.
+    aggregate
+        Aggregate of the study.
+    out
+        Markdown file to write. Links to figures and tables are relative to its folder.
     """
+    with open_aggregate(aggregate) as dataset:
+        text = _summary(job, dataset, _errors(out.parent, job["figures"], job["tables"]))
+    with atomic_path(out) as part:
+        part.write_text(text)
+
+
+def _errors(folder: Path, figures: Iterable[str], tables: Iterable[str]) -> dict[str, str]:
+    """Return the error messages of failed figures and tables, e.g. by "figure bias"."""
+    errors = {}
+    for name in figures:
+        path = folder / "figures" / f"{name}.json"
+        if path.exists() and "error" in (metadata := json.loads(path.read_text())):
+            errors[f"figure {name}"] = str(metadata["error"])
+    for name in tables:
+        path = folder / "tables" / f"{name}.csv"
+        rows = list(csv.reader(path.read_text().splitlines())) if path.exists() else []
+        if rows and rows[0] == [ERROR]:
+            errors[f"table {name}"] = rows[1][0]
+    return errors
+
+
+def _summary(job: Mapping[str, Any], dataset: xr.Dataset, errors: Mapping[str, str]) -> str:
+    """Return the summary as Markdown."""
     values = values_of(dataset)
     sections = [
         f"# {escape_markdown(dataset.attrs['title'] or job['study'])}",
-        _what_was_run(job, dataset),
-        _what_failed(errors),
-        _how_runs_ended(dataset),
-        _who_was_best(values),
+        _overview(job, dataset),
+        _failures(errors),
+        _endings(dataset),
+        _best(values),
         _tuning(values),
         _figures(job["figures"]),
         _tables(job["tables"]),
@@ -66,7 +83,7 @@ def summary(job: Mapping[str, Any], dataset: xr.Dataset, errors: Mapping[str, st
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
-def _what_was_run(job: Mapping[str, Any], dataset: xr.Dataset) -> str:
+def _overview(job: Mapping[str, Any], dataset: xr.Dataset) -> str:
     configs = configurations(dataset)
     problems = unique(config.panel for config in configs)
     lines = unique(config.line for config in configs)
@@ -81,174 +98,44 @@ def _what_was_run(job: Mapping[str, Any], dataset: xr.Dataset) -> str:
     text = [
         f"Study `{job['study']}`: {', '.join(counts)}.",
         "",
-        f"- Problems: {escape_markdown(listed(problems))}",
-        f"- Solvers: {escape_markdown(listed(lines))}",
-        f"- Gaps of the objective are measured from {reference_words(dataset)}; gaps of test "
+        f"- Problems: {escape_markdown(join_names(problems))}",
+        f"- Solvers: {escape_markdown(join_names(lines))}",
+        f"- Objective gaps are measured from {reference_description(dataset)}; gaps of test "
         "metrics are measured from the best value seen.",
     ]
     text += [
         f"- No optimum for {escape_markdown(problem)}: {escape_markdown(reason)}"
         for problem, reason in missing_optima(dataset).items()
     ]
-    if sentence := doubt(dataset):
-        text.append(f"- {sentence}")
+    if warning := optimum_warning(dataset):
+        text.append(f"- {warning}")
     return "\n".join(text)
 
 
-def doubt(dataset: xr.Dataset) -> str:
-    """Return a warning if runs got below the optimum, which then is none."""
-    below = float(np.nanmin(gap(dataset, "objective").values, initial=0.0))
-    if below >= 0:
-        return ""
-    return f"Some runs got below that optimum, by up to {-below:.2g} nat: do not trust it."
-
-
-def reference_words(dataset: xr.Dataset) -> str:
-    """Return what the gaps of the objective are measured from."""
-    known = np.isfinite(dataset["optimum_objective"].values)
-    if dataset.attrs["gap"] != "optimum" or not known.any():
-        return "the best value seen on the same problem"
-    if known.all():
-        return "the optimum, which was computed independently of the solvers"
-    without = unique(
-        config.panel for config in configurations(dataset) if not known[config.runs[0]]
-    )
-    return (
-        "the optimum, which was computed independently of the solvers, except on "
-        f"{listed(without)}, where they are measured from the best value seen"
-    )
-
-
-def missing_optima(dataset: xr.Dataset) -> dict[str, str]:
-    """Return, by problem, why the optimum that the study asks for could not be found."""
-    if "optimum_note" not in dataset:
-        return {}
-    notes = dataset["optimum_note"].values
-    return {
-        config.panel: str(notes[config.runs[0]])
-        for config in configurations(dataset)
-        if notes[config.runs[0]]
-    }
-
-
-def _what_failed(errors: Mapping[str, str]) -> str:
+def _failures(errors: Mapping[str, str]) -> str:
     if not errors:
         return ""
-    lines = [f"- {name}: {escape_markdown(sentence)}" for name, sentence in errors.items()]
-    return "\n".join(["## What could not be made", "", *lines])
+    lines = [f"- {name}: {escape_markdown(message)}" for name, message in errors.items()]
+    return "\n".join(["## Failed figures and tables", "", *lines])
 
 
-def _how_runs_ended(dataset: xr.Dataset) -> str:
+def _endings(dataset: xr.Dataset) -> str:
     endings = sum((config.endings for config in configurations(dataset)), Counter())
     lines = [
         f"- {endings[status]} {status}: {MEANINGS[status]}."
         for status in STATUSES
         if endings[status]
     ]
-    text = ["## How runs ended", "", *lines]
+    text = ["## How the runs ended", "", *lines]
     if rows := ending_rows(dataset):
         text += ["", markdown_block(Block("", pd.DataFrame(rows), 5)).rstrip()]
     return "\n".join(text)
 
 
-def ending_rows(dataset: xr.Dataset) -> list[dict[str, str]]:
-    """Return a row for each solver and problem whose runs stalled, failed or diverged, with why."""
-    groups: dict[tuple[str, str, str], list[Configuration]] = {}
-    for config in configurations(dataset):
-        for status in EXPLAINED:
-            if config.endings[status]:
-                groups.setdefault((config.panel, config.line, status), []).append(config)
-    status_of, reason_of = dataset["status"].values, dataset["reason"].values
-    rows = []
-    for (panel, line, status), configs in groups.items():
-        runs = [run for config in configs for run in config.runs if status_of[run] == status]
-        reasons = Counter(_short_reason(status, str(reason_of[run])) for run in runs)
-        rows.append(
-            {
-                "data set": panel,
-                "solver": line,
-                "runs": f"{len(runs)} {status}",
-                "at steps": ", ".join(map(number, sorted({config.step for config in configs}))),
-                "because": "; ".join(f"{why} ({n})" for why, n in reasons.most_common()),
-            }
-        )
-    return rows
-
-
-def _short_reason(status: str, reason: str) -> str:
-    """Return a reason without the numbers that differ from run to run."""
-    if status == "stalled":
-        return "the objective no longer falls, gradient norm above the tolerance"
-    if status == "failed":
-        return reason if reason.startswith(NO_STEP) else "ended above the starting objective"
-    _, _, why = reason.rpartition(": ")
-    return re.sub(r" to [-+.\dein]+$", "", why)
-
-
-def _who_was_best(values: pd.DataFrame) -> str:
+def _best(values: pd.DataFrame) -> str:
     block = compact(values)
-    text = ["## Who was best", "", RULE, "", *(f"- {line}" for line in best_sentences(values))]
+    text = ["## Best solvers", "", RULE, "", *(f"- {line}" for line in best_sentences(values))]
     return "\n".join([*text, "", block.caption, "", markdown_block(block).rstrip()])
-
-
-def best_sentences(values: pd.DataFrame) -> list[str]:
-    """Return one sentence per problem: who was best, how good, and who is as good."""
-    sentences = []
-    for problem, here in values.groupby("problem", sort=False):
-        records: list[dict[Any, Any]] = here.to_dict("records")
-        best = [row for row in records if row["is_best"]]
-        words = _praise(best[0], records) if best else _nobody(records)
-        sentences.append(f"{escape_markdown(str(problem))}: {words}")
-    return sentences
-
-
-def _nobody(records: Sequence[Mapping[Any, Any]]) -> str:
-    ended = {status: sum(row[status] for row in records) for status in STATUSES}
-    counts = ", ".join(f"{number} {status}" for status, number in ended.items() if number)
-    return f"nobody, because no run is usable ({counts})."
-
-
-def _praise(best: Mapping[Any, Any], records: Iterable[Mapping[Any, Any]]) -> str:
-    words = [
-        f"**{escape_markdown(best['method'])}** (step {number(best['step'])}, "
-        f"C0 {number(best['init_scale'])}): final gap {_gap_word(best['gap_median'])}, "
-        f"objective {number(best['objective_median'])}, {_reached_words(best)}, "
-        f"test NLL {number(best['test_nll_median'])} (sum)"
-    ]
-    if not isinstance(best["test_accuracy_median"], str):
-        words.append(f", accuracy {number(best['test_accuracy_median'], 4)}")
-    others = [row for row in records if row["best_of_solver"] and not row["is_best"]]
-    if tied := [row["method"] for row in others if row["tied_with_best"]]:
-        words.append(f"; tied with {escape_markdown(listed(tied))}")
-    close = [
-        row["method"] for row in others if row["bands_overlap_best"] and not row["tied_with_best"]
-    ]
-    if close:
-        words.append(
-            f"; the ranges of the final gaps overlap with {escape_markdown(listed(close))}"
-        )
-    return "".join([*words, "."])
-
-
-def _gap_word(gap_median: float) -> str:
-    return f"below {TIE:g} nat" if gap_median < TIE else f"{number(gap_median, 3)} nat"
-
-
-def _reached_words(best: Mapping[Any, Any]) -> str:
-    level, seeds = f"{TIE_LEVEL:g}", best["seeds"]
-    settled, first = best[f"reached_settled_{level}"], best[f"reached_first_{level}"]
-    if settled:
-        of_seeds = "" if settled == seeds else f" with {settled} of {seeds} seeds"
-        iterations, seconds = (
-            best[f"{kind}_settled_{level}_median"] for kind in ("iterations", "seconds")
-        )
-        return (
-            f"settles at a gap of {level} after {number(iterations, 4)} iterations, "
-            f"{number(seconds, 3)} s{of_seeds}"
-        )
-    if first:
-        return f"reaches a gap of {level} with {first} of {seeds} seeds, but does not settle there"
-    return f"never reaches a gap of {level}"
 
 
 def _tuning(values: pd.DataFrame) -> str:
@@ -270,15 +157,15 @@ def _tuning(values: pd.DataFrame) -> str:
     ]
     total = sum(row["tuning_seconds"] for row in tuned)
     text = (
-        "## What tuning cost\n\n"
+        "## Cost of tuning\n\n"
         f"{sum(row['tuning_trials'] for row in tuned)} trials, {number(total, 3)} s of solver "
-        "time, which no other number here includes.\n\n"
+        "time. No other time in this summary includes the cost of tuning.\n\n"
     )
     return text + markdown_block(Block("", pd.DataFrame(rows), 2)).rstrip()
 
 
 def _notes_without_tuned_steps(values: pd.DataFrame) -> str:
-    """Return what is to be said of tuned betas where no step was tuned."""
+    """Return the notes on tuned values of beta for a study without tuned steps."""
     notes = unique(
         f"- {escape_markdown(row['problem'])}: {row['tuning_note']}"
         for row in values.to_dict("records")
@@ -305,7 +192,7 @@ def _tables(names: Iterable[str]) -> str:
 
 
 def _provenance(job: Mapping[str, Any], dataset: xr.Dataset) -> str:
-    versions = ", ".join(f"{name} {found}" for name, found in dataset.attrs["versions"].items())
+    versions = ", ".join(f"{name} {text}" for name, text in dataset.attrs["versions"].items())
     hosts = ", ".join(
         f"{host} ({device})"
         for host, device in unique(
@@ -323,19 +210,13 @@ def _provenance(job: Mapping[str, Any], dataset: xr.Dataset) -> str:
         "",
         f"- Versions: {versions}",
         f"- Machines: {hosts}; "
-        + ("no other job ran beside a run" if alone else "other jobs may have run beside a run"),
-        f"- Code of this summary: `{job['code_hash']}`",
-        *(f"- Code of {solver}: {', '.join(found)}" for solver, found in codes.items()),
-        "- Specs and their hashes: in the JSON file beside each figure",
+        + (
+            "no other job ran at the same time as a run"
+            if alone
+            else "other jobs may have run at the same time as a run"
+        ),
+        f"- Code hash of this summary: `{job['code_hash']}`",
+        *(f"- Code hash of {solver}: {', '.join(hashes)}" for solver, hashes in codes.items()),
+        "- Specs and their hashes: see the JSON file of each figure",
     ]
     return "\n".join(text)
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return names as a list; those with a comma in them stand in quotation marks."""
-    return ", ".join(f"“{name}”" if ", " in name else name for name in names)
-
-
-def count(number_of: int, noun: str) -> str:
-    """Return a count with its noun."""
-    return f"{number_of} {noun}" if number_of == 1 else f"{number_of} {noun}s"

@@ -1,57 +1,60 @@
-"""What a solver is: options, an initial state and a step."""
+"""Interface of solvers: options, an initial state and a step."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, dataclass_transform
 
-import numpy as np
-
-from gvibench.models.base import Curvature, Model, Oracle
-from gvibench.numerics import Array, Backend
+from gvibench.models.protocols import Curvature, Oracle
+from gvibench.numerics.base import Array, Backend
 from gvibench.numerics.gaussian import CovarianceFactor, Factor
-from gvibench.spec.run import StrictModel
+
+if TYPE_CHECKING:
+    from gvibench.models.base import Model
 
 __all__ = ["Solver", "State", "stack", "unstack"]
 
 
 class State(NamedTuple):
-    """An iterate. Solvers make new states and never change old ones."""
+    """Iterate of a run. Solvers return new states and never modify old ones."""
 
     iteration: int
     mean: Array
     factor: Factor
     oracle: Oracle
-    """The model at this iterate: the next step starts from it and recording reads it."""
+    """Value, gradient and curvature of the model at this iterate."""
     evaluations: float = 1.0
-    """How often the model was evaluated so far, the start included."""
+    """Number of model evaluations so far, including the one at the start."""
     flow_time: float = 0.0
-    """The sum of the steps so far."""
+    """Sum of the step sizes so far."""
     sign_flips: Array = 0
-    """How often a diagonal entry of the factor has changed its sign."""
+    """Number of sign changes of diagonal entries of the factor."""
     memory: Any = None
-    """What else a solver carries from step to step: an array, or a tuple of arrays and numbers."""
+    """Additional state of the solver: an array, or a tuple of arrays and numbers."""
 
 
-class Solver(StrictModel):
-    """Base of all solvers; the fields of a subclass are its options.
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+class Solver:
+    """Base class of solvers. Annotated fields of a subclass are its options.
 
-    A solver knows the model and its own state, nothing of recording, stopping or files. It may
-    raise `Diverged` when the update is not defined.
+    Each subclass becomes a frozen dataclass. A solver uses the model and its own state; recording,
+    stopping and files are handled by the engine. It raises `Diverged` if the update is not defined.
     """
 
     id: ClassVar[str]
     title: ClassVar[str]
     """Name in tables and figures."""
     reference: ClassVar[str]
+    """Publication that defines the solver."""
     curvature: ClassVar[Curvature] = "hessian"
-    """How this solver wants the model's curvature."""
+    """Form of the curvature that the solver uses."""
 
     adaptive: ClassVar[bool] = False
-    """Whether a step looks at values to decide how long it is, which waits for the device."""
+    """Whether a step adapts its length to computed values, which synchronises the device."""
 
     supports_batching: ClassVar[bool] = False
-    """Whether a step takes the states of several runs at once, as `stack` makes one of them.
+    """Whether a step can advance several runs that `stack` has combined into one state.
 
-    A class that changes the step of another must say so anew.
+    A subclass that overrides the step must set it again.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -62,34 +65,35 @@ class Solver(StrictModel):
             "advance",
         } & cls.__dict__.keys() and "supports_batching" not in cls.__dict__:
             cls.supports_batching = False
+        dataclass(frozen=True, kw_only=True)(cls)
 
     @property
     def rotation_invariant(self) -> bool:
-        """Whether rotating the features rotates the iterates (so that d > n can be reduced)."""
+        """Whether rotating the features rotates the iterates, so that d > n can be reduced."""
         return True
 
     @property
     def rotated(self) -> bool:
-        """Whether the solver is defined in the basis of the rows, not that of the features."""
+        """Whether the solver works in the basis of the rows instead of the feature basis."""
         return False
 
-    def init(self, model: Model, mean: Array, scale: float) -> State:
+    def init(self, model: "Model", mean: Array, scale: float) -> State:
         """Return the state at N(mean, scale^2 I)."""
         return self.evaluate(model, 0, mean, isotropic(model.backend, model.d, scale))
 
-    def step(self, state: State, model: Model, rho: float) -> State:
+    def step(self, state: State, model: "Model", rho: float) -> State:
         """Return the state after one step of size `rho`."""
         raise NotImplementedError
 
     def evaluate(
-        self, model: Model, iteration: int, mean: Array, factor: Factor, **carried: Any
+        self, model: "Model", iteration: int, mean: Array, factor: Factor, **carried: Any
     ) -> State:
         """Return the state at N(mean, V) with the model evaluated there."""
         oracle = model.oracle(mean, factor, self.curvature, iteration)
         return State(iteration, mean, factor, oracle, **carried)
 
     def advance(
-        self, state: State, model: Model, rho: float, mean: Array, factor: Factor, **carried: Any
+        self, state: State, model: "Model", rho: float, mean: Array, factor: Factor, **carried: Any
     ) -> State:
         """Return the state that follows `state` after a step of size `rho`."""
         carried.setdefault("evaluations", state.evaluations + 1)
@@ -98,40 +102,40 @@ class Solver(StrictModel):
 
 
 def stack(states: Sequence[State]) -> State:
-    """Return states of one iteration as one, its arrays with the runs along their first axis."""
+    """Combine states of the same iteration into one, with the runs along the first axis."""
     first = states[0]
     backend = first.factor.backend
 
-    def together(field: Callable[[State], Array]) -> Array:
-        return backend.xp.stack([field(state) for state in states])
+    def stacked(get: Callable[[State], Array]) -> Array:
+        return backend.xp.stack([get(state) for state in states])
 
     return first._replace(
-        mean=together(lambda state: state.mean),
-        factor=type(first.factor)(backend, together(lambda state: state.factor.lower)),
+        mean=stacked(lambda state: state.mean),
+        factor=type(first.factor)(backend, stacked(lambda state: state.factor.lower)),
         oracle=Oracle(
-            together(lambda state: state.oracle.value),
-            together(lambda state: state.oracle.gradient),
-            together(lambda state: state.oracle.curvature),
+            stacked(lambda state: state.oracle.value),
+            stacked(lambda state: state.oracle.gradient),
+            stacked(lambda state: state.oracle.curvature),
             first.oracle.kind,
         ),
-        sign_flips=together(lambda state: state.sign_flips),
-        memory=None if first.memory is None else together(lambda state: state.memory),
+        sign_flips=stacked(lambda state: state.sign_flips),
+        memory=None if first.memory is None else stacked(lambda state: state.memory),
     )
 
 
-def unstack(stacked: State) -> list[State]:
-    """Return the states of which `stack` would make this one."""
-    oracle = stacked.oracle
+def unstack(state: State) -> list[State]:
+    """Split a state that `stack` has combined."""
+    oracle = state.oracle
     return [
-        stacked._replace(
-            mean=stacked.mean[k],
-            factor=stacked.factor.part(k),
+        state._replace(
+            mean=state.mean[k],
+            factor=state.factor.part(k),
             oracle=Oracle(oracle.value[k], oracle.gradient[k], oracle.curvature[k], oracle.kind),
-            # Many solvers count no flips and have no memory.
-            sign_flips=stacked.sign_flips[k] if np.ndim(stacked.sign_flips) else 0,
-            memory=None if stacked.memory is None else stacked.memory[k],
+            # Most solvers do not count sign flips and have no memory.
+            sign_flips=state.sign_flips[k] if getattr(state.sign_flips, "ndim", 0) else 0,
+            memory=None if state.memory is None else state.memory[k],
         )
-        for k in range(len(stacked.mean))
+        for k in range(len(state.mean))
     ]
 
 

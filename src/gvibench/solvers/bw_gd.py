@@ -17,8 +17,8 @@ class BwGd(Solver):
         m+ = m - a g
         V+ = M V M,  M = I - a (H - gamma S)
 
-    M V M is never formed: with V = L L', M L = L - a (H L - gamma L^{-T}) is a root of it, and a QR
-    decomposition makes that root triangular again. V stays positive definite for every step.
+    M V M is never formed. With V = L L', M L = L - a (H L - gamma L^{-T}) is a square root of V+,
+    and a QR decomposition makes it triangular again. V stays positive definite for all step sizes.
 
     Cost: n d^2 for the variances, n d^2 for H, about 8 d^3 / 3 for the update.
     """
@@ -35,7 +35,7 @@ class BwGd(Solver):
         backend = model.backend
         lower = state.factor.lower
         force = backend.times_lower(state.oracle.curvature, lower)
-        if model.gamma > 0:  # at zero V may collapse, and its inverse with it
+        if model.gamma > 0:  # at gamma = 0, V may become singular and have no inverse
             force = force - model.gamma * backend.invert_lower(lower).mT
         factor = CovarianceFactor(backend, backend.triangularise(lower - rho * force))
         mean = state.mean - rho * state.oracle.gradient

@@ -10,7 +10,7 @@ __all__ = ["FbGvi"]
 
 
 class FbGvi(Solver):
-    """A gradient step on the expected loss, then the exact proximal step of the entropy.
+    """Gradient step on the expected loss, followed by the exact proximal step of the entropy.
 
     ::
 
@@ -18,8 +18,8 @@ class FbGvi(Solver):
         W  = (I - a H) V (I - a H)
         V+ = (W + 2 a gamma I + (W (W + 4 a gamma I))^{1/2}) / 2
 
-    V+ shares the eigenvectors of W, so one eigendecomposition gives it. V stays positive definite
-    for every step as long as gamma > 0.
+    V+ has the eigenvectors of W, so one eigendecomposition is enough. V stays positive definite for
+    all step sizes if gamma > 0.
 
     Cost: n d^2 for the variances, n d^2 for H, about 10 d^3 for the update.
     """
@@ -37,7 +37,7 @@ class FbGvi(Solver):
         lower = state.factor.lower
         root = lower - rho * backend.times_lower(state.oracle.curvature, lower)
         values, vectors = backend.eigh(root @ root.mT)
-        values = xp.maximum(values, 0.0)  # rounding can leave a zero eigenvalue just below it
+        values = xp.maximum(values, 0.0)  # rounding can make a zero eigenvalue negative
         heat = rho * model.gamma
         values = 0.5 * (values + 2.0 * heat + xp.sqrt(values * (values + 4.0 * heat)))
         root = vectors * xp.sqrt(values)[..., None, :]

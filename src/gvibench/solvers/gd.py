@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from gvibench.models.base import Model
-from gvibench.numerics import Array
+from gvibench.numerics.base import Array
 from gvibench.numerics.gaussian import CovarianceFactor
 from gvibench.solvers.base import Solver, State
 
@@ -20,8 +20,8 @@ class Gd(Solver):
 
     V+ may fail to be positive definite, which ends the run as diverged.
 
-    Cost: n d^2 for the variances, n d^2 for H, about 4 d^3 / 3 for factor and inverse of V; the
-    inverse stands in the update itself.
+    Cost: n d^2 for the variances, n d^2 for H, about 4 d^3 / 3 for the factor and the inverse of V.
+    The update itself needs the inverse.
     """
 
     id: ClassVar[str] = "gd"

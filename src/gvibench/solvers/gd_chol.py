@@ -10,15 +10,15 @@ __all__ = ["GdChol"]
 
 
 class GdChol(Solver):
-    """Gradient descent in (m, C) with V = C C', C lower triangular.
+    """Gradient descent in (m, C) with V = C C' and lower triangular C.
 
-    With low the lower triangle::
+    With low[A] the lower triangle of A::
 
         m+ = m - rho g
         C+ = C - rho low[H C - gamma C^{-T}]
 
     C^{-T} is upper triangular, so only its diagonal 1 / C_jj is needed. V stays positive definite
-    for every step; sign changes on the diagonal do no harm to it and are counted.
+    for all step sizes. Sign changes on the diagonal of C do not affect V; they are counted.
 
     Cost: n d^2 for XC, n d^2 for H, d^3 for the update.
     """
@@ -37,12 +37,12 @@ class GdChol(Solver):
     def step(self, state: State, model: Model, rho: float) -> State:
         backend, xp = model.backend, model.backend.xp
         old = state.factor.lower
-        corners = diagonal(xp, old)
+        old_diagonal = diagonal(xp, old)
         force = backend.lower(backend.times_lower(state.oracle.curvature, old))
-        if model.gamma > 0:  # at zero V may collapse, and 1 / C_jj would overflow
-            force = force - model.gamma * backend.identity(model.d) / corners[..., None, :]
+        if model.gamma > 0:  # at gamma = 0, V may become singular and 1 / C_jj overflow
+            force = force - model.gamma * backend.identity(model.d) / old_diagonal[..., None, :]
         new = old - rho * force
         mean = state.mean - rho * state.oracle.gradient
-        flips = state.sign_flips + xp.sum(corners * diagonal(xp, new) < 0, axis=-1)
+        flips = state.sign_flips + xp.sum(old_diagonal * diagonal(xp, new) < 0, axis=-1)
         factor = CovarianceFactor(backend, new)
         return self.advance(state, model, rho, mean, factor, sign_flips=flips)

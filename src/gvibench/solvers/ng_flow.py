@@ -1,11 +1,12 @@
-"""NG-Flow: the natural-gradient flow, the continuous limit of VN and SR-VN."""
+"""NG-Flow: the natural-gradient flow, the continuous-time limit of VN and SR-VN."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from gvibench.errors import Diverged
-from gvibench.models.base import Model, Oracle
-from gvibench.numerics import Array
+from gvibench.models.base import Model
+from gvibench.models.protocols import Oracle
+from gvibench.numerics.base import Array
 from gvibench.numerics.gaussian import CovarianceFactor
 from gvibench.solvers.base import Solver, State
 
@@ -13,25 +14,25 @@ __all__ = ["NgFlow"]
 
 RTOL, ATOL = 1e-8, 1e-10
 MAX_STEPS = 10_000
-"""Steps of the integrator between two recorded points before the flow counts as stuck."""
+"""Maximum number of integrator steps per iteration."""
 
 
 class NgFlow(Solver):
-    """The ordinary differential equation that natural-gradient methods discretise.
+    """Ordinary differential equation that natural-gradient methods discretise.
 
     In the Cholesky factor (`factor`, the default)::
 
         dC/dt = C tril½[gamma I - C'HC],   dm/dt = -C C' g
 
-    or in the covariance (`covariance`), which traces the same path::
+    or in the covariance (`covariance`), which follows the same path::
 
         dV/dt = gamma V - V H V,   dm/dt = -V g
 
-    Integrated by the Dormand-Prince pair of orders 5 and 4 with steps adapted to rtol 1e-8 and
-    atol 1e-10; iterate k is the solution at time k rho. The integrator is written here because
-    SciPy's works in host memory only.
+    The equation is integrated with the Dormand-Prince pair of orders 5 and 4 and adaptive steps,
+    with rtol 1e-8 and atol 1e-10. Iterate k is the solution at time k rho. SciPy's integrators are
+    not used, because they only work in host memory.
 
-    Cost: six evaluations of the model for every step of the integrator.
+    Cost: six evaluations of the model per step of the integrator.
     """
 
     id: ClassVar[str] = "ng-flow"
@@ -43,7 +44,7 @@ class NgFlow(Solver):
     )
 
     parametrisation: Literal["factor", "covariance"] = "factor"
-    """Which differential equation is integrated."""
+    """Differential equation to integrate."""
 
     @property
     def rotation_invariant(self) -> bool:
@@ -53,7 +54,8 @@ class NgFlow(Solver):
         iteration = state.iteration + 1
 
         def velocity(point: Point) -> Point:
-            # One draw per recorded interval keeps a stochastic flow a differential equation.
+            # All evaluations of an iteration use the same draws, so that a stochastic flow is
+            # a differential equation, too.
             return self._velocity(model, point, iteration)
 
         matrix, step = state.memory or (self._matrix(state), rho)
@@ -95,7 +97,7 @@ class NgFlow(Solver):
 
 
 class Point(NamedTuple):
-    """A point of the flow, or its velocity: mean, and factor or covariance."""
+    """Point of the flow, or its velocity: a mean, and a factor or covariance."""
 
     mean: Array
     matrix: Array
@@ -116,7 +118,10 @@ _ERROR = (71 / 57600, 0.0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1
 def _integrate(
     xp: Any, velocity: Callable[[Point], Point], start: Point, span: float, step: float
 ) -> tuple[Point, float, int]:
-    """Follow the flow for a time `span`; return the end, the step to try next, steps tried."""
+    """Integrate the flow over a time `span`.
+
+    Return the end point, the step to try next and the number of steps tried.
+    """
     time, point, first = 0.0, start, velocity(start)
     for count in range(1, MAX_STEPS + 1):
         if step < 1e-12 * span:
@@ -129,14 +134,14 @@ def _integrate(
                 candidate = _move(point, h, weights, slopes)
                 slopes.append(velocity(candidate))
             error = _error_norm(xp, point, candidate, _move(None, h, _ERROR, slopes))
-        except Diverged:  # a stage stepped out of the domain: the step is far too long
+        except Diverged:  # a stage left the domain, because the step is far too long
             error = float("inf")
         growth = min(5.0, max(0.2, 0.9 * error**-0.2)) if error > 0 else 5.0
         if error <= 1.0:
-            # The last stage of an accepted step is the first one of the next.
+            # The last stage of an accepted step is the first stage of the next step.
             time, point, first = time + h, candidate, slopes[-1]
             if last:
-                # A step cut short by the end of the interval says nothing against a longer one.
+                # The end of the interval may have shortened this step, so do not shrink the next.
                 return point, max(step, h * growth), count
         step = h * growth
     raise Diverged(f"the flow needs more than {MAX_STEPS} steps in one interval")
@@ -152,9 +157,9 @@ def _move(start: Point | None, h: float, weights: tuple[float, ...], slopes: lis
 
 def _error_norm(xp: Any, old: Point, new: Point, error: Point) -> float:
     total, count = 0.0, 0
-    for before, after, wrong in zip(old, new, error, strict=True):
+    for before, after, difference in zip(old, new, error, strict=True):
         allowed = ATOL + RTOL * xp.maximum(xp.abs(before), xp.abs(after))
-        total = total + xp.sum((wrong / allowed) ** 2)
+        total = total + xp.sum((difference / allowed) ** 2)
         count += before.size
     norm = float(total / count) ** 0.5
-    return norm if norm < float("inf") else float("inf")  # NaN is an error, too
+    return norm if norm < float("inf") else float("inf")  # NaN counts as infinite

@@ -2,7 +2,8 @@
 
 from typing import ClassVar
 
-from gvibench.models.base import Curvature, Model
+from gvibench.models.base import Model
+from gvibench.models.protocols import Curvature
 from gvibench.numerics.gaussian import CovarianceFactor, diagonal
 from gvibench.solvers.base import Solver, State
 
@@ -17,11 +18,11 @@ class SrVn(Solver):
         C+ = C - rho C tril½[C'HC - gamma I]
         m+ = m - rho C C' g             (the old C)
 
-    V stays positive definite for every step. A diagonal entry of C changes its sign if
-    rho ((C'HC)_jj - gamma) > 2; that does no harm to V, and is counted.
+    V stays positive definite for all step sizes. A diagonal entry of C changes its sign if
+    rho ((C'HC)_jj - gamma) > 2. Sign changes do not affect V; they are counted.
 
-    Cost: n d^2 for XC (triangular product), n d^2 for C'HC, which reuses XC so that H is never
-    formed, and d^3 / 3 for the update.
+    Cost: n d^2 for XC (triangular product), n d^2 for C'HC and d^3 / 3 for the update. C'HC is
+    computed from XC, so H is never formed.
     """
 
     id: ClassVar[str] = "sr-vn"

@@ -10,9 +10,9 @@ __all__ = ["SrVnRotated"]
 class SrVnRotated(SrVn):
     """SR-VN after a rotation of the features into the span of the training rows.
 
-    A Cholesky factor is not rotation invariant: in the rotated basis the same update is another,
-    equally valid square-root method, so it has a name of its own. There the covariance is block
-    diagonal and the run costs as much as one in min(n, d) + 2 dimensions.
+    A Cholesky factor is not rotation invariant. In the rotated basis, the same update is a
+    different, equally valid square-root method, so it has its own name. The covariance is block
+    diagonal in this basis, and a run costs as much as one in min(n, d) + 2 dimensions.
     """
 
     id: ClassVar[str] = "sr-vn-rotated"

@@ -1,4 +1,4 @@
-"""SVGD-density: Stein variational gradient descent followed by a Gaussian density."""
+"""SVGD-density: Stein variational gradient descent on Gaussian densities."""
 
 from typing import ClassVar, Literal
 
@@ -10,7 +10,7 @@ __all__ = ["SvgdDensity"]
 
 
 class SvgdDensity(Solver):
-    """The mean-field limit of SVGD with a bilinear kernel, under which a Gaussian stays one.
+    """Mean-field limit of SVGD with a bilinear kernel, which keeps the density Gaussian.
 
     Kernel x'y + 1 (`linear`)::
 
@@ -22,8 +22,8 @@ class SvgdDensity(Solver):
         m+ = m - r g
         V+ = M V M',  M = I + r (gamma I - H V)
 
-    With V = L L', M L is a root of V+, and a QR decomposition makes it triangular again. V stays
-    positive definite for every step.
+    With V = L L', M L is a square root of V+, and a QR decomposition makes it triangular again. V
+    stays positive definite for all step sizes.
 
     Cost: n d^2 for the variances, n d^2 for H, about 13 d^3 / 3 for the update.
     """
@@ -37,7 +37,7 @@ class SvgdDensity(Solver):
     supports_batching: ClassVar[bool] = True
 
     kernel: Literal["linear", "centred"] = "linear"
-    """`linear` is x'y + 1, `centred` is (x - m)'(y - m) + 1."""
+    """Kernel: `linear` is x'y + 1, `centred` is (x - m)'(y - m) + 1."""
 
     def step(self, state: State, model: Model, rho: float) -> State:
         backend = model.backend

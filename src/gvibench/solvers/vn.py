@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from gvibench.models.base import Model
-from gvibench.numerics import Array
+from gvibench.numerics.base import Array
 from gvibench.numerics.gaussian import PrecisionFactor
 from gvibench.solvers.base import Solver, State
 
@@ -18,11 +18,12 @@ class Vn(Solver):
         S+ = (1 - gamma rho) S + rho H
         m+ = m - rho S+^{-1} g          (the new S)
 
-    One step with rho = 1 solves a linear model; with expectations taken at the mean it is Newton's
-    method. S+ may fail to be positive definite, which ends the run as diverged.
+    For a linear model and gamma = 1, one step with rho = 1 reaches the optimum. With expectations
+    evaluated at the mean, the update is Newton's method. S+ may fail to be positive definite, which
+    ends the run as diverged.
 
-    Cost: n d^2 for the variances, n d^2 for H, 2 d^3 / 3 for the Cholesky factor of S and its
-    triangular root.
+    Cost: n d^2 for the variances, n d^2 for H, 2 d^3 / 3 for the Cholesky factor of S and the
+    inverse of the factor.
     """
 
     id: ClassVar[str] = "vn"

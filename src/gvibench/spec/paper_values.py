@@ -1,4 +1,4 @@
-"""What the paper prints: its settings and its results."""
+"""Settings and results printed in the paper."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ PAPER_STEPS: dict[str, dict[str, float]] = {
     "covtype": {"vn": 1e-5, "sr-vn": 1e-5, "bw-gd": 1e-6},
     "leukemia": {"vn": 5e-6, "sr-vn": 5e-6, "sr-vn-rotated": 5e-6, "bw-gd": 1.5e-6},
 }
-"""Step sizes by data set and solver; the paper's beta is the catalogue's default."""
+"""Step sizes by data set and solver. The beta of the paper is the default in the catalogue."""
 
 PAPER_ROWS: dict[str, tuple[int, int]] = {
     "australian_scale": (690, 552),
@@ -26,7 +26,7 @@ PAPER_ROWS: dict[str, tuple[int, int]] = {
     "covtype": (581012, 500000),
     "leukemia": (38, 34),
 }
-"""N and N_train, as printed."""
+"""N and N_train by data set, as printed."""
 
 
 class Printed(NamedTuple):
@@ -80,4 +80,4 @@ PAPER_RESULTS: dict[str, dict[str, Printed]] = {
         "bw-gd": Printed(564.65, 796.76, 0.676, 0.38),
     },
 }
-"""The paper's performance table, as printed; SR-VN is called SQ-VN there."""
+"""Performance table of the paper by data set and solver, as printed. It calls SR-VN "SQ-VN"."""

@@ -1,1 +1,1 @@
-"""Read and write every file of a study."""
+"""Read and write all files of a study."""

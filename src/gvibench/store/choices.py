@@ -1,7 +1,7 @@
-"""The files in which the tuning stage keeps what it chose: their format, written and read."""
+"""Read and write the choices of the tuning stage."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,70 +20,71 @@ __all__ = [
 ]
 
 CHOSEN = ("step", "init_scale", "beta")
-"""The fields of a run that the tuning stage can choose."""
+"""Fields of a run that the tuning stage can choose."""
 NUMBERS = ("step", "init_scale", "trials", "diverged", "iterations", "seconds")
+"""Fields of a choice that are always numbers."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The chosen step and initial scale, and the cost of finding them."""
+    """Chosen step size and initial scale, and the cost of finding them."""
 
     step: float
     init_scale: float
     objective: float | None
-    """Mean final objective of its trials; nothing if no step worked."""
+    """Mean final objective of the trials with these values; None if no step worked."""
     trials: int
     diverged: int
     iterations: int
     seconds: float
     note: str = ""
-    """One short phrase for tables, e.g. that the step is the largest tried."""
+    """Short note for tables, e.g. that the step is the largest tried."""
     failed: str | None = None
-    """One sentence, if no step worked."""
+    """Reason why no step worked, in one sentence; None if a step worked."""
 
 
 def write_choice(path: Path, choice: Choice, details: Mapping[str, Any]) -> None:
-    """Write a choice as JSON, with the details of how it was found."""
+    """Write a choice as JSON, with details of the search."""
     with atomic_path(path) as part:
         part.write_text(json.dumps({**asdict(choice), **details}, indent=1) + "\n")
 
 
 def read_choice(path: Path) -> Choice:
-    """Read the choice of a step and an initial scale."""
+    """Read and validate the choice of a step size and an initial scale."""
     values = _read(path)
     for name in NUMBERS:
         if not _is_number(values.get(name)):
-            raise _invalid(path, f"no number '{name}'")
+            raise _invalid(path, f"'{name}' is not a number")
     objective, note, failed = (values.get(name) for name in ("objective", "note", "failed"))
     if not (objective is None or _is_number(objective)):
         raise _invalid(path, "'objective' is not a number")
     if not (isinstance(note, str) and isinstance(failed, str | None)):
-        raise _invalid(path, "no text 'note' or 'failed'")
+        raise _invalid(path, "'note' or 'failed' is not text")
     numbers = {name: values[name] for name in NUMBERS}
     return Choice(**numbers, objective=objective, note=note, failed=failed)
 
 
-def read_choices(paths: Iterable[Path]) -> dict[str, float]:
-    """Return the fields of a run that the given files have chosen."""
+def read_choices(paths: Iterable[Path], fields: Collection[str] = CHOSEN) -> dict[str, float]:
+    """Return the values chosen in the given files, limited to `fields`."""
     chosen: dict[str, float] = {}
     for path in paths:
         values = _read(path)
-        chosen |= {name: values[name] for name in CHOSEN if _is_number(values.get(name))}
+        chosen |= {name: float(values[name]) for name in fields if _is_number(values.get(name))}
     return chosen
 
 
 def read_failure(paths: Iterable[Path]) -> str:
-    """Return why no step worked, or nothing if one did."""
-    found = [values["failed"] for values in map(_read, paths) if values.get("failed")]
-    return str(found[0]) if found else ""
+    """Return the reason why no step worked, or an empty string if a step worked."""
+    reasons = [values["failed"] for values in map(_read, paths) if values.get("failed")]
+    return str(reasons[0]) if reasons else ""
 
 
 def read_beta_note(path: Path) -> str:
-    """Return a short phrase if the chosen beta is the first or last candidate."""
+    """Return a short note if the chosen beta is the smallest or largest candidate."""
     values = _read(path)
     beta, edge = values.get("beta"), values.get("edge")
     if not (_is_number(beta) and edge in (None, "smallest", "largest")):
-        raise _invalid(path, "no 'beta' or 'edge'")
+        raise _invalid(path, "'beta' or 'edge' is missing or invalid")
     return f"beta {beta:g} is the {edge} candidate" if edge else ""
 
 
@@ -93,7 +94,7 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise _invalid(path, str(error)) from error
     if not isinstance(values, dict):
-        raise _invalid(path, "no mapping")
+        raise _invalid(path, "it is not a mapping")
     return values
 
 
@@ -103,5 +104,6 @@ def _is_number(value: Any) -> bool:
 
 def _invalid(path: Path, why: str) -> UserError:
     return UserError(
-        f"{path} is not a choice of the tuning stage ({why}): delete it and choose again"
+        f"{path} is not a choice of the tuning stage ({why}): delete the file and run snakemake "
+        "again"
     )

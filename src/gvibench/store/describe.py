@@ -1,12 +1,13 @@
-"""Traces in words, for people at a terminal."""
+"""Describe traces as text."""
 
+from gvibench.spec.messages import counted
 from gvibench.store.traces import SCALARS, Trace
 
-__all__ = ["counted", "describe", "settings_line", "summarise"]
+__all__ = ["describe_trace", "settings_line", "summarise_trace"]
 
 
-def summarise(trace: Trace) -> str:
-    """Return one line: how the run ended and where it got."""
+def summarise_trace(trace: Trace) -> str:
+    """Return the status and the final metrics of a run in one line."""
     spec, last = trace.spec, {name: values[-1] for name, values in trace.scalars.items()}
     return (
         f"{spec['solver']} on {spec['data']['dataset']}: {trace.attrs['status']} "
@@ -16,8 +17,8 @@ def summarise(trace: Trace) -> str:
     )
 
 
-def describe(trace: Trace) -> str:
-    """Return the settings, the ending and the first and last values of a trace."""
+def describe_trace(trace: Trace) -> str:
+    """Return the settings, the status and the first and last metrics of a trace."""
     attrs, spec = trace.attrs, trace.spec
     data = spec.pop("data")
     lines = [
@@ -36,21 +37,16 @@ def describe(trace: Trace) -> str:
     lines += ["", "  data: " + settings_line(data), "  run:  " + settings_line(spec)]
     if trace.mean is not None:
         snapshots, features = trace.mean.shape
-        lines.append(f"  kept: {snapshots} means of {counted(features, 'feature')}")
+        lines.append(f"  stored: {snapshots} means of {counted(features, 'feature')}")
     for name, values in trace.factors.items():
-        lines.append(f"        {name} {' x '.join(map(str, values.shape))}")
+        lines.append(f"          {name} {' x '.join(map(str, values.shape))}")
     return "\n".join(lines)
 
 
 def settings_line(values: dict[str, object]) -> str:
-    """Return the settings that are set, in one line."""
+    """Return the settings in one line, without those that are unset, false or empty."""
     return ", ".join(
         f"{name} {value}"
         for name, value in values.items()
         if value is not None and value is not False and value not in ({}, [])
     )
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun, in the plural where that is right."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,19 +1,28 @@
-"""Where files go and how they appear: the user's cache, and whole or not at all."""
+"""Locate the cache, write files atomically and open compressed files."""
 
+import bz2
 import contextlib
+import gzip
 import os
 import tempfile
+import zlib
 from collections.abc import Iterator
-from io import BytesIO
 from pathlib import Path
+from typing import IO, cast
 
 from gvibench.errors import UserError
 
-__all__ = ["atomic_path", "cache_dir", "check_writable", "fetched", "is_remote"]
+__all__ = ["UNPACKING_ERRORS", "atomic_path", "cache_dir", "check_writable", "open_raw"]
+
+UNPACKING_ERRORS = (OSError, EOFError, zlib.error)
+"""Errors that the standard library raises for a corrupt .gz or .bz2 file."""
 
 
 def cache_dir() -> Path:
-    """Folder for downloads, prepared data and fitted tables; `GVIBENCH_CACHE` overrides it."""
+    """Return the folder for downloads, prepared data and fitted tables.
+
+    The environment variable `GVIBENCH_CACHE` overrides the default of the operating system.
+    """
     if override := os.environ.get("GVIBENCH_CACHE"):
         return Path(override).expanduser()
     import platformdirs
@@ -23,10 +32,10 @@ def cache_dir() -> Path:
 
 @contextlib.contextmanager
 def atomic_path(target: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a temporary path beside `target` that becomes `target` only on success.
+    """Yield a temporary path in the folder of `target`, and rename it to `target` on success.
 
-    The file is flushed to disk before the rename, so that `target` is either absent, its old
-    self, or complete, whatever kills the process or the machine.
+    The file is flushed to disk before the rename. If the process or the machine crashes, `target`
+    is either unchanged or complete.
     """
     target = Path(target)
     try:
@@ -40,7 +49,7 @@ def atomic_path(target: str | os.PathLike[str]) -> Iterator[Path]:
     part = Path(name)
     try:
         yield part
-        # mkstemp makes private files; the result should have the permissions of any other file.
+        # mkstemp creates private files. Give the result the permissions of any other new file.
         umask = os.umask(0)
         os.umask(umask)
         part.chmod(0o666 & ~umask)
@@ -50,44 +59,30 @@ def atomic_path(target: str | os.PathLike[str]) -> Iterator[Path]:
         finally:
             os.close(descriptor)
         part.replace(target)
-    except OSError as error:  # a full disk, most often
+    except OSError as error:  # usually a full disk
         raise UserError(f"cannot write {target}: {error.strerror or error}") from error
     finally:
-        with contextlib.suppress(OSError):  # its folder may have gone, or turned read-only
+        with contextlib.suppress(OSError):  # the folder may be gone or read-only by now
             part.unlink(missing_ok=True)
 
 
-def is_remote(path: str | os.PathLike[str]) -> bool:
-    """Say whether a path is the address of an object in a store, such as `s3://bucket/name`."""
-    return "://" in os.fspath(path)
-
-
-def fetched(address: str) -> BytesIO:
-    """Return the content of an object; credentials and endpoint come from the usual variables.
-
-    It is fetched whole: most of it is read sooner or later, and one request is faster than many.
-    """
-    from fsspec.core import url_to_fs
-
-    try:
-        from obstore.exceptions import BaseError
-        from obstore.fsspec import register
-    except ImportError as error:
-        raise UserError(f"reading {address} needs: pip install 'gvibench[s3]'") from error
-    register(address.partition("://")[0])
-    try:
-        filesystem, path = url_to_fs(address)
-        return BytesIO(filesystem.cat_file(path))
-    except (OSError, ValueError, BaseError) as error:
-        raise UserError(f"cannot read {address}: {' '.join(str(error).split())}") from error
-
-
 def check_writable(target: Path) -> None:
-    """Refuse a place that could not take `target`, before any work is done for it."""
+    """Raise UserError if `target` cannot be written. Call this before a long computation."""
     folder = target.absolute().parent
     while not folder.exists():
         folder = folder.parent
     if target.is_dir():
         raise UserError(f"cannot write {target}: it is a folder")
     if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise UserError(f"cannot write {target}: {folder} does not take new files")
+        raise UserError(f"cannot write {target}: {folder} is not a writable folder")
+
+
+def open_raw(path: Path) -> IO[bytes]:
+    """Open a file for reading. Detect bzip2 and gzip from the content and decompress it."""
+    with path.open("rb") as stream:
+        magic = stream.read(3)
+    if magic == b"BZh":
+        return cast(IO[bytes], bz2.BZ2File(path))
+    if magic[:2] == b"\x1f\x8b":
+        return cast(IO[bytes], gzip.GzipFile(path))
+    return path.open("rb")

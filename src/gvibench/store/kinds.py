@@ -1,6 +1,7 @@
-"""What a file is, judged by its content, and what may be written in its place.
+"""Identify the kind of a file by its content, and check whether a command may overwrite it.
 
-Commands overwrite files of their own kind only: a trace replaces a trace, a page replaces a page.
+A command only overwrites files of the kind it writes: a trace replaces a trace, a page replaces a
+page.
 """
 
 import json
@@ -10,15 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gvibench.errors import UserError
-from gvibench.store.files import check_writable, fetched, is_remote
+from gvibench.store.files import check_writable
+from gvibench.store.remote import download, is_remote
 
 __all__ = ["ARCHIVE", "OPTIMUM", "PAGE", "PREPARED", "TRACE", "Kind", "check_output", "kind_of"]
 
 PAGE_MARK = b'<meta name="generator" content="gvibench">'
 HEAD_BYTES = 4096
-"""Length of the beginning of a page that holds its mark."""
-MOST_METADATA = 2**28
-"""Bytes of metadata that are read to find out what a file is."""
+"""Number of bytes at the start of a page that contain its mark."""
+MAX_METADATA_BYTES = 2**28
+"""Maximum size of the metadata that are read to identify a file."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +30,9 @@ class Kind:
     name: str
     """Name that `kind_of` returns."""
     noun: str
-    """Name for people, with its article."""
+    """Noun for messages, with its article."""
     ending: str
-    """How names of such files end."""
+    """Ending of the file name."""
 
 
 TRACE = Kind("gvibench trace", "a trace", ".zarr.zip")
@@ -41,8 +43,8 @@ ARCHIVE = Kind("gvibench archive", "an exported study", ".zip")
 
 
 def kind_of(path: str | Path) -> str | None:
-    """Return what kind of file of gvibench this is, or nothing if it is another program's."""
-    source = fetched(str(path)) if is_remote(path) else path
+    """Return the kind of a gvibench file, or None if it is not a gvibench file."""
+    source = download(str(path)) if is_remote(path) else path
     try:
         with zipfile.ZipFile(source) as archive:
             return _kind_of_zip(archive)
@@ -58,7 +60,7 @@ def _kind_of_zip(archive: zipfile.ZipFile) -> str | None:
     names = set(archive.namelist())
     if {"ro-crate-metadata.json", "aggregate.zarr.zip"} <= names:
         return ARCHIVE.name
-    if "zarr.json" not in names or archive.getinfo("zarr.json").file_size > MOST_METADATA:
+    if "zarr.json" not in names or archive.getinfo("zarr.json").file_size > MAX_METADATA_BYTES:
         return None
     metadata = json.loads(archive.read("zarr.json"))
     attributes = metadata.get("attributes") if isinstance(metadata, dict) else None
@@ -67,12 +69,14 @@ def _kind_of_zip(archive: zipfile.ZipFile) -> str | None:
 
 
 def check_output(target: Path, kind: Kind, *, force: bool) -> None:
-    """Refuse a target that cannot be written, or that holds something of another kind.
+    """Raise UserError if `target` cannot be written or is an existing file of another kind.
 
-    With `force` any file is replaced; a folder never is.
+    With `force`, any file may be replaced, but never a folder.
     """
-    if not _fits(target, kind):
-        raise UserError(f"cannot write {target}: the name of {kind.noun} ends with {kind.ending}")
+    if not _is_valid_name(target.name, kind):
+        raise UserError(
+            f"cannot write {target}: the name of {kind.noun} must end with {kind.ending}"
+        )
     check_writable(target)
     if not target.exists() or force:
         return
@@ -83,11 +87,10 @@ def check_output(target: Path, kind: Kind, *, force: bool) -> None:
         )
 
 
-def _fits(target: Path, kind: Kind) -> bool:
-    name = target.name
-    # An archive named like a Zarr store would be opened as one.
-    of_another = kind is ARCHIVE and name.endswith(TRACE.ending)
-    return name.endswith(kind.ending) and name != kind.ending and not of_another
+def _is_valid_name(name: str, kind: Kind) -> bool:
+    # An archive with the name of a Zarr store would be opened as a Zarr store.
+    misleading = kind is ARCHIVE and name.endswith(TRACE.ending)
+    return name.endswith(kind.ending) and name != kind.ending and not misleading
 
 
 def _readable_kind(target: Path) -> str | None:

@@ -1,10 +1,11 @@
-"""The prepared data file: all that a run reads.
+"""Read prepared data files.
 
-Layout: groups ``train`` and ``test``, each with ``y`` and either ``x`` or, where most cells are
-zero, the three arrays of a CSR matrix (``data``, ``indices``, ``indptr``). The attributes of the
-root say what the file is and where it came from.
+A file has the groups `train` and `test`. Each group has `y` and either a dense array `x` or, if
+most cells are zero, the three arrays of a CSR matrix (`data`, `indices`, `indptr`). The attributes
+of the root describe the source of the data.
 """
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gvibench.errors import UserError
-from gvibench.spec.run import DataSpec, parse
+from gvibench.spec.run import DataSpec
 from gvibench.store.zarrzip import StoredGroup, open_zip
 
 __all__ = ["KIND", "Prepared", "read_prepared"]
@@ -27,7 +28,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Prepared:
-    """The rows a run sees: dense, C-contiguous float64, labels ±1 (or real, for regression)."""
+    """Training and test rows: dense C-contiguous float64 arrays, with labels ±1 or real targets."""
 
     spec: DataSpec
     train_x: Floats
@@ -38,37 +39,37 @@ class Prepared:
 
 
 def read_prepared(path: str | os.PathLike[str]) -> Prepared:
-    """Read a file that `gvibench.datasets.prepare` wrote."""
+    """Read a file that `gvibench.datasets.build` has written."""
     with open_zip(path) as root:
         attrs: dict[str, Any] = dict(root.attrs)
         if attrs.get("kind") != KIND:
             raise UserError(
-                f"{path} is a Zarr file but not of prepared data: give the file that "
-                f"'gvibench prepare' wrote"
+                f"{path} is not a file of prepared data: use a file that 'gvibench prepare' "
+                "has written"
             )
         try:
-            spec = parse(DataSpec, str(attrs["spec"]), str(path))
+            spec = DataSpec.from_dict(json.loads(attrs["spec"]))
             columns = int(attrs["d"])
             train_x, train_y = _read_rows(root, "train", int(attrs["n_train"]), columns)
             test_x, test_y = _read_rows(root, "test", int(attrs["n_test"]), columns)
-        except (KeyError, ValueError, IndexError) as error:
+        except (KeyError, TypeError, ValueError, IndexError) as error:
             raise UserError(
-                f"{path} is not a complete file of prepared data ({error}): "
-                f"delete it and prepare the data again"
+                f"{path} is not a complete file of prepared data ({error}): delete the file and "
+                "prepare the data again"
             ) from error
     return Prepared(spec, train_x, train_y, test_x, test_y, attrs)
 
 
 def _read_rows(root: StoredGroup, part: str, rows: int, columns: int) -> tuple[Floats, Floats]:
     group = root.group(part)
-    y = _as(group.read("y"), np.float64)
+    y = _contiguous(group.read("y"), np.float64)
     if "x" in group:
-        x = _as(group.read("x"), np.float64)
+        x = _contiguous(group.read("x"), np.float64)
     else:
         x = _densify(
-            _as(group.read("data"), np.float64),
+            _contiguous(group.read("data"), np.float64),
             group.read("indices"),
-            _as(group.read("indptr"), np.int64),
+            _contiguous(group.read("indptr"), np.int64),
             columns,
         )
     if x.shape != (rows, columns) or y.shape != (rows,):
@@ -76,7 +77,7 @@ def _read_rows(root: StoredGroup, part: str, rows: int, columns: int) -> tuple[F
     return x, y
 
 
-def _as(array: NDArray[Any], dtype: type) -> NDArray[Any]:
+def _contiguous(array: NDArray[Any], dtype: type) -> NDArray[Any]:
     return np.ascontiguousarray(array, dtype=dtype)
 
 
@@ -85,10 +86,10 @@ def _densify(
 ) -> Floats:
     rows = len(indptr) - 1
     dense = np.zeros((rows, columns))
-    # In blocks: the row number of every cell would take as much memory as the cells themselves.
+    # Work in blocks, because the row numbers of all cells would need as much memory as the cells.
     for start in range(0, rows, BLOCK_ROWS):
         bounds = indptr[start : start + BLOCK_ROWS + 1]
         cells = slice(bounds[0], bounds[-1])
-        row_of = np.repeat(np.arange(start, start + len(bounds) - 1), np.diff(bounds))
-        dense[row_of, indices[cells]] = data[cells]
+        row_numbers = np.repeat(np.arange(start, start + len(bounds) - 1), np.diff(bounds))
+        dense[row_numbers, indices[cells]] = data[cells]
     return dense

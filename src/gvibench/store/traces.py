@@ -1,13 +1,15 @@
-"""The trace of a run: one Zarr zip file. The only code that knows its layout."""
+"""Read and write traces: one Zarr zip file per run, or one group per run in a packed file."""
 
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from gvibench.errors import UserError
+from gvibench.spec.run import group_name
 from gvibench.store.zarrzip import Group, StoredGroup, open_zip, write_zip
 
 __all__ = [
@@ -15,11 +17,11 @@ __all__ = [
     "SCALARS",
     "Trace",
     "check_attributes",
-    "group_name",
     "read_trace",
     "read_traces",
     "to_group",
     "trace_from_group",
+    "write_packed",
     "write_trace",
 ]
 
@@ -44,12 +46,12 @@ REQUIRED_ATTRIBUTES = (
 )
 
 SCALARS: dict[str, tuple[str, str]] = {
-    "objective": ("objective the solvers descend", "nat"),
+    "objective": ("objective that the solvers minimise", "nat"),
     "neg_elbo": ("negative evidence lower bound", "nat"),
     "train_elbo_paper": ("train ELBO as the paper prints it (no trace term)", "nat"),
     "test_nll": ("expected negative log-likelihood under q, sum over the test rows", "nat"),
     "test_nll_at_mean": ("negative log-likelihood at the mean, average over the test rows", "nat"),
-    "test_accuracy": ("fraction of test rows classified rightly by the mean", "1"),
+    "test_accuracy": ("fraction of test rows that the mean classifies correctly", "1"),
     "grad_norm": ("Fisher-Rao norm of the gradient", "1"),
     "seconds": ("solver time, recording excluded", "s"),
     "cov_eig_min": ("smallest eigenvalue of the covariance", "1"),
@@ -60,30 +62,31 @@ SCALARS: dict[str, tuple[str, str]] = {
     "flow_time": ("sum of the steps so far", "1"),
     "objective_exact": ("objective with exact expectations", "nat"),
 }
-"""Long name and unit of everything recorded along `iteration`."""
+"""Long name and unit of each curve."""
 
 ALWAYS = tuple(SCALARS)[:8]
+"""Curves that each trace has."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """What one run leaves behind."""
+    """Result of one run."""
 
     iteration: np.ndarray
-    """The recorded iterations."""
+    """Recorded iterations."""
     scalars: dict[str, np.ndarray]
-    """Along `iteration`."""
+    """Values at the recorded iterations, by name."""
     attrs: dict[str, Any]
     snapshot: np.ndarray | None = None
-    """The iterations whose mean was kept."""
+    """Iterations whose mean is stored."""
     mean: np.ndarray | None = None
-    """(snapshot, feature)."""
+    """Stored means, with dimensions (snapshot, feature)."""
     factors: dict[str, np.ndarray] = field(default_factory=dict)
-    """`covariance_factor`, `covariance_factor_path` or, of a reduced run, `reduced_factor`."""
+    """Factors by name: `covariance_factor`, `covariance_factor_path`, `reduced_factor`."""
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The run's specification as a mapping."""
+        """Specification of the run as a mapping."""
         spec: dict[str, Any] = json.loads(self.attrs["spec"])
         return spec
 
@@ -95,7 +98,7 @@ _FACTOR_LAYOUT: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "covariance_factor_path": (
         ("snapshot", "feature", "feature_"),
-        "lower triangular C of the kept iterates, C C' = V",
+        "lower triangular C of the stored iterates, C C' = V",
     ),
     "reduced_factor": (
         ("reduced", "reduced_"),
@@ -105,20 +108,28 @@ _FACTOR_LAYOUT: dict[str, tuple[tuple[str, ...], str]] = {
 
 
 def write_trace(path: str | os.PathLike[str], trace: Trace) -> None:
-    """Write the trace as one file, whole or not at all."""
+    """Write a trace to one file, atomically."""
     write_zip(path, to_group(trace))
 
 
+def write_packed(path: str | os.PathLike[str], traces: Iterable[Trace]) -> None:
+    """Write traces of runs that differ in their seed to one file, atomically."""
+    root = Group({"kind": PACKED})
+    for trace in traces:
+        root.groups[group_name(trace.spec["seed"])] = to_group(trace)
+    write_zip(path, root)
+
+
 def to_group(trace: Trace) -> Group:
-    """Return the trace as a Zarr group."""
+    """Return a trace as a Zarr group."""
     group = Group({"kind": KIND, "format": FORMAT, **trace.attrs})
     group.put("iteration", trace.iteration, ["iteration"], long_name="iteration", units="1")
     for name, values in trace.scalars.items():
         long_name, units = SCALARS[name]
         group.put(name, values, ["iteration"], long_name=long_name, units=units)
     if trace.snapshot is not None and trace.mean is not None:
-        kept = {"long_name": "kept iteration", "units": "1"}
-        group.put("snapshot", trace.snapshot, ["snapshot"], **kept)
+        labels = {"long_name": "stored iteration", "units": "1"}
+        group.put("snapshot", trace.snapshot, ["snapshot"], **labels)
         group.put("mean", trace.mean, ["snapshot", "feature"], long_name="mean of q", units="1")
     for name, values in trace.factors.items():
         dims, long_name = _FACTOR_LAYOUT[name]
@@ -126,19 +137,14 @@ def to_group(trace: Trace) -> Group:
     return group
 
 
-def group_name(seed: int) -> str:
-    """Return the name of a run's group in a packed file."""
-    return f"seed-{seed}"
-
-
 def read_trace(path: str | os.PathLike[str]) -> Trace:
-    """Read and check a trace; whatever is wrong with it is said in one sentence."""
+    """Read and validate a trace."""
     with open_zip(path) as group:
         return trace_from_group(group, str(path))
 
 
 def read_traces(path: str | os.PathLike[str]) -> list[Trace]:
-    """Read the traces in a file: one, or all of a packed one."""
+    """Read the traces in a file: one, or all traces of a packed file."""
     with open_zip(path) as root:
         if root.attrs.get("kind") != PACKED:
             return [trace_from_group(root, str(path))]
@@ -146,40 +152,51 @@ def read_traces(path: str | os.PathLike[str]) -> list[Trace]:
 
 
 def check_attributes(group: StoredGroup, where: str) -> dict[str, Any]:
-    """Return the attributes of the trace in a Zarr group if it is one; `where` names it."""
+    """Validate and return the attributes of a trace. `where` is its location for messages."""
     attrs = group.attrs
     if attrs.get("kind") != KIND:
-        raise UserError(f"{where} is not a trace of gvibench: give a file that a run wrote")
+        raise UserError(f"{where} is not a gvibench trace: use a file that a run has written")
     if attrs.get("format") != FORMAT:
         raise UserError(
-            f"{where} has trace format {attrs.get('format')}, this version reads {FORMAT}: make "
-            "the file again"
+            f"{where} has trace format {attrs.get('format')}, but this version reads format "
+            f"{FORMAT}: delete the file and run snakemake again"
         )
     if missing := [name for name in REQUIRED_ATTRIBUTES if name not in attrs]:
-        raise UserError(f"{where} lacks the attribute '{missing[0]}': make the file again")
+        raise UserError(
+            f"{where} has no attribute '{missing[0]}': delete the file and run snakemake again"
+        )
     try:
         spec = json.loads(attrs["spec"])
     except (TypeError, ValueError) as error:
-        raise UserError(f"{where} has a spec that is not JSON: make the file again") from error
+        raise UserError(
+            f"{where} has a spec that is not JSON: delete the file and run snakemake again"
+        ) from error
     if not isinstance(spec, dict) or not isinstance(attrs["iterations_done"], int):
-        raise UserError(f"{where} has attributes of the wrong type: make the file again")
+        raise UserError(
+            f"{where} has attributes of the wrong type: delete the file and run snakemake again"
+        )
     return attrs
 
 
 def trace_from_group(group: StoredGroup, where: str) -> Trace:
-    """Read and check the trace in a Zarr group; `where` names it in messages."""
+    """Read and validate the trace in a Zarr group. `where` is its location for messages."""
     attrs = check_attributes(group, where)
     arrays = group.read_all()
     if missing := [name for name in ("iteration", *ALWAYS) if name not in arrays]:
-        raise UserError(f"{where} lacks the variable '{missing[0]}': make the file again")
+        raise UserError(
+            f"{where} has no variable '{missing[0]}': delete the file and run snakemake again"
+        )
     iteration = arrays.pop("iteration")
     if iteration.ndim != 1 or len(iteration) == 0 or iteration[0] != 0:
-        raise UserError(f"{where} does not start at iteration 0: make the file again")
+        raise UserError(
+            f"{where} does not start at iteration 0: delete the file and run snakemake again"
+        )
     scalars = {name: values for name, values in arrays.items() if name in SCALARS}
     for name, values in scalars.items():
         if values.shape != iteration.shape:
             raise UserError(
-                f"{where}: '{name}' has another length than 'iteration': make the file again"
+                f"{where}: '{name}' and 'iteration' differ in length: delete the file and run "
+                "snakemake again"
             )
     return Trace(
         iteration=iteration,

@@ -1,4 +1,4 @@
-"""Lets `xarray.open_dataset("t.zarr.zip")` open traces and the other files we write."""
+"""Open traces and other gvibench files with `xarray.open_dataset("t.zarr.zip")`."""
 
 import os
 import zipfile
@@ -11,15 +11,15 @@ from xarray.backends import BackendEntrypoint
 from zarr.core.buffer import Buffer, cpu
 from zarr.storage import MemoryStore, ZipStore
 
-from gvibench.store.files import fetched, is_remote
+from gvibench.store.remote import download, is_remote
 
 __all__ = ["GvibenchBackend"]
 
 
 def decode_labels(dataset: xr.Dataset) -> xr.Dataset:
-    """Turn codes with `categories` into the words they stand for, as coordinates.
+    """Replace codes with the text in their attribute `categories`, as coordinates.
 
-    Zarr v3 has no settled way to store text in arrays, hence the codes.
+    Text is stored as codes, because Zarr v3 has no stable data type for arrays of strings.
     """
     for name, variable in dataset.variables.items():
         if "categories" in variable.attrs:
@@ -32,7 +32,7 @@ def decode_labels(dataset: xr.Dataset) -> xr.Dataset:
 def _store(path: str) -> ZipStore | MemoryStore:
     if not is_remote(path):
         return ZipStore(path, mode="r")
-    with zipfile.ZipFile(fetched(path)) as archive:
+    with zipfile.ZipFile(download(path)) as archive:
         members: dict[str, Buffer] = {
             name: cpu.Buffer.from_bytes(archive.read(name)) for name in archive.namelist()
         }
@@ -40,7 +40,7 @@ def _store(path: str) -> ZipStore | MemoryStore:
 
 
 class GvibenchBackend(BackendEntrypoint):
-    """Opens Zarr v3 groups in zip files."""
+    """Backend of xarray for Zarr v3 groups in zip files."""
 
     description: ClassVar[str] = "Open gvibench traces (*.zarr.zip)"
     open_dataset_parameters: ClassVar[tuple[str, ...]] = ("filename_or_obj", "drop_variables")
@@ -48,7 +48,7 @@ class GvibenchBackend(BackendEntrypoint):
     def open_dataset(
         self, filename_or_obj: Any, *, drop_variables: str | Iterable[str] | None = None
     ) -> xr.Dataset:
-        """Open a file for reading; variables are read when they are used."""
+        """Open a file for reading. Variables are loaded when they are used."""
         store = _store(os.fspath(filename_or_obj))
         dataset: xr.Dataset = xr.open_zarr(
             store, consolidated=False, chunks=None, drop_variables=drop_variables
@@ -58,7 +58,7 @@ class GvibenchBackend(BackendEntrypoint):
         return dataset
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
-        """Say whether the name looks like one of our files."""
+        """Return whether the file name ends with `.zarr.zip`."""
         return isinstance(filename_or_obj, str | os.PathLike) and os.fspath(
             filename_or_obj
         ).endswith(".zarr.zip")

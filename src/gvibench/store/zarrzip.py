@@ -1,12 +1,12 @@
-"""Zarr v3 groups in one zip file, written and read without the Zarr library.
+"""Write and read Zarr v3 groups in one zip file without the Zarr library.
 
-The library costs a quarter of a second to import and a millisecond or two per array: more than many
-a run. The part of the format that a finished, single-chunk array needs is small: a `zarr.json` per
-node and one chunk of plain little-endian bytes per array, compressed by the zip itself. Any reader
-of Zarr v3 opens these files; the tests hold them against Zarr and xarray.
+The library takes a quarter of a second to import and one or two milliseconds per array, which is
+more than many runs take. We need only a small part of the format: a `zarr.json` per node and one
+chunk of plain little-endian bytes per array, compressed by the zip itself. Any Zarr v3 reader can
+open these files. Tests read them with Zarr and xarray.
 
-Every member is written once, in a fixed order and with a fixed date, so that equal content gives
-equal bytes.
+Each member is written once, in a fixed order and with a fixed date, so that equal content gives
+identical bytes.
 """
 
 import contextlib
@@ -26,25 +26,28 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gvibench.errors import UserError
-from gvibench.store.files import atomic_path, fetched, is_remote
+from gvibench.store.files import atomic_path
+from gvibench.store.remote import download, is_remote
 
 __all__ = ["Group", "StoredGroup", "chunked_array", "member", "open_zip", "write_zip"]
 
 DATE = (1980, 1, 1, 0, 0, 0)
-"""Date of every member: the earliest a zip can hold."""
+"""Date of all members, the earliest that the zip format can represent."""
 COMPRESSION_LEVEL = 1
-"""Numbers of a run are nearly incompressible; sparse data compress well at any level."""
+"""Compression level of members. A higher level gains little: the numbers of a run are nearly
+incompressible, and sparse data compress well at any level."""
 CODECS = [{"name": "bytes", "configuration": {"endian": "little"}}]
 KINDS = "biuf"
+"""NumPy kinds of arrays that can be stored."""
 MEMBER = re.compile(r"([^/]+/)*(zarr\.json|c(/\d+)*)")
-"""What the members of a group are called: metadata and chunks."""
-MOST_METADATA = 2**30
-"""Bytes of JSON that one node may have."""
+"""Pattern of the names of a group's members: metadata and chunks."""
+MAX_METADATA_BYTES = 2**30
+"""Maximum size of the metadata of one node."""
 
 
 @dataclass
 class Group:
-    """A group to be written: attributes, arrays and further groups, by name."""
+    """A group to be written: attributes, arrays and subgroups, by name."""
 
     attrs: dict[str, Any] = field(default_factory=dict)
     arrays: dict[str, tuple[np.ndarray, dict[str, Any]]] = field(default_factory=dict)
@@ -53,7 +56,7 @@ class Group:
     def put(self, name: str, array: ArrayLike, dims: Sequence[str], **attrs: Any) -> None:
         """Add a numeric array with the names of its dimensions and further attributes.
 
-        Text belongs into attributes: Zarr v3 has no settled way to store arrays of strings.
+        Text belongs in attributes, because Zarr v3 has no stable data type for arrays of strings.
         """
         values = np.asarray(array)
         if values.dtype.kind not in KINDS:
@@ -64,15 +67,15 @@ class Group:
         self.arrays[name] = (values, _array_metadata(values, dims, attrs))
 
     def group(self, name: str) -> "Group":
-        """Return the group called `name`, which is added if it is not there."""
+        """Return the subgroup called `name`. Add it if it does not exist."""
         return self.groups.setdefault(name, Group())
 
     def members(self, prefix: str = "") -> Iterator[tuple[str, bytes]]:
-        """Yield names and contents of the zip's members, a node's metadata before its chunks."""
+        """Yield names and contents of the members, the metadata of a node before its chunks."""
         metadata = {"zarr_format": 3, "node_type": "group", "attributes": self.attrs}
         yield f"{prefix}zarr.json", _to_json(metadata)
-        for name, (values, described) in sorted(self.arrays.items()):
-            yield f"{prefix}{name}/zarr.json", _to_json(described)
+        for name, (values, array_metadata) in sorted(self.arrays.items()):
+            yield f"{prefix}{name}/zarr.json", _to_json(array_metadata)
             if values.size:
                 yield f"{prefix}{name}/{_chunk_key(values.ndim)}", values.tobytes()
         for name, group in sorted(self.groups.items()):
@@ -80,7 +83,7 @@ class Group:
 
 
 def write_zip(path: str | os.PathLike[str], root: Group) -> None:
-    """Write a group as one zip file, whole or not at all; an old file is replaced on success."""
+    """Write a group as one zip file, atomically. An existing file is replaced."""
     with atomic_path(path) as part, zipfile.ZipFile(part, "w") as archive:
         for name, content in root.members():
             archive.writestr(*member(name, content))
@@ -114,56 +117,56 @@ def chunked_array(
 
 @contextlib.contextmanager
 def open_zip(path: str | os.PathLike[str]) -> Iterator["StoredGroup"]:
-    """Open a file of `write_zip`; arrays are read, and their checksums compared, when asked for.
+    """Open a file that `write_zip` has written. Arrays are read and verified when requested.
 
-    A file that is missing, cut off, damaged or something else altogether is a `UserError`, also
-    when the damage shows only while the body of the `with` statement reads an array. The path may
-    be the address of an object in a store.
+    Raise `UserError` if the file is missing, truncated, damaged or of another format, also if the
+    damage is only detected when the body of the `with` statement reads an array. The path may be
+    a URL of object storage.
     """
     try:
-        archive = zipfile.ZipFile(fetched(str(path)) if is_remote(path) else path)
+        archive = zipfile.ZipFile(download(str(path)) if is_remote(path) else path)
     except FileNotFoundError as error:
         raise UserError(f"{path} does not exist") from error
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from error
     except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error) as error:
         raise UserError(
-            f"{path} is cut off or not a zip file: give another file, or make it again"
+            f"{path} is truncated or not a zip file: use another file, or write it again"
         ) from error
     with archive:
         try:
-            _refuse_strangers(archive.namelist())
+            _validate_names(archive.namelist())
             root = StoredGroup(archive, "")
         except _Malformed as error:
             raise UserError(
-                f"{path} is a zip file but holds no Zarr v3 group ({error}): give a file that "
-                "gvibench wrote"
+                f"{path} is a zip file without a Zarr v3 group ({error}): use a file that "
+                "gvibench has written"
             ) from error
         try:
             yield root
         except _Malformed as error:
             raise UserError(
-                f"{path} is damaged ({error}): delete the file and make it again"
+                f"{path} is damaged ({error}): delete the file and run snakemake again"
             ) from error
 
 
 class _Malformed(Exception):  # noqa: N818
-    """A member is missing, damaged, or does not say what it should."""
+    """A member is missing, damaged or has unexpected content."""
 
 
-def _refuse_strangers(names: list[str]) -> None:
-    # A flipped bit in a name would otherwise hide an array that a trace may or may not have.
+def _validate_names(names: list[str]) -> None:
+    # Without this check, a flipped bit in a name could hide an optional array of a trace.
     for name in names:
         if not MEMBER.fullmatch(name):
-            raise _Malformed(f"'{name}' is no part of a Zarr group")
+            raise _Malformed(f"'{name}' is not part of a Zarr group")
     if len(set(names)) < len(names):
-        raise _Malformed("a member is there twice")
+        raise _Malformed("two members have the same name")
 
 
-def _read_member(archive: zipfile.ZipFile, name: str, most: int = MOST_METADATA) -> bytes:
+def _read_member(archive: zipfile.ZipFile, name: str, max_bytes: int = MAX_METADATA_BYTES) -> bytes:
     try:
-        if archive.getinfo(name).file_size > most:  # before it is unpacked into memory
-            raise _Malformed(f"'{name}' is larger than it can be")
+        if archive.getinfo(name).file_size > max_bytes:  # check before unpacking it into memory
+            raise _Malformed(f"'{name}' is too large")
         return archive.read(name)
     except KeyError as error:
         raise _Malformed(f"'{name}' is missing") from error
@@ -171,10 +174,10 @@ def _read_member(archive: zipfile.ZipFile, name: str, most: int = MOST_METADATA)
         zipfile.BadZipFile,
         zlib.error,
         EOFError,
-        NotImplementedError,  # an unknown compression
+        NotImplementedError,  # unknown compression method
         OSError,
-        RuntimeError,  # a password is asked for
-        ValueError,  # places before the start of the file, names that are no text
+        RuntimeError,  # encrypted member
+        ValueError,  # negative offsets, names that are not valid text
         struct.error,
     ) as error:
         raise _Malformed(str(error)) from error
@@ -191,11 +194,11 @@ class StoredGroup:
             raise _Malformed(f"'{prefix}' is not a Zarr v3 group")
         attrs = metadata.get("attributes", {})
         if not isinstance(attrs, dict):
-            raise _Malformed("attributes are not a mapping")
+            raise _Malformed("the attributes are not a mapping")
         self.attrs: dict[str, Any] = attrs
 
     def names(self) -> list[str]:
-        """Return the names of the arrays and groups directly in this one."""
+        """Return the names of the arrays and subgroups directly in this group."""
         end = "/zarr.json"
         inner = [name for name in self._archive.namelist() if name.startswith(self._prefix)]
         nodes = [name[len(self._prefix) : -len(end)] for name in inner if name.endswith(end)]
@@ -205,26 +208,26 @@ class StoredGroup:
         return name in self.names()
 
     def group(self, name: str) -> "StoredGroup":
-        """Return the group called `name`."""
+        """Return the subgroup called `name`."""
         return StoredGroup(self._archive, f"{self._prefix}{name}/")
 
     def read(self, name: str) -> np.ndarray:
-        """Return an array; it cannot be written to."""
+        """Return a read-only array."""
         return self._array(name, self._metadata(name))
 
     def read_all(self) -> dict[str, np.ndarray]:
         """Return all arrays directly in this group, by name."""
-        described = {name: self._metadata(name) for name in self.names()}
+        nodes = {name: self._metadata(name) for name in self.names()}
         return {
             name: self._array(name, metadata)
-            for name, metadata in described.items()
+            for name, metadata in nodes.items()
             if metadata.get("node_type") == "array"
         }
 
     def check_chunks(self) -> None:
-        """Read every chunk of every array in the file and compare its checksum.
+        """Read all chunks of all arrays in the file and verify their checksums.
 
-        Zarr takes a missing chunk for one that was never written, and shows its fill value.
+        Zarr does not report a missing chunk: it returns the fill value instead.
         """
         present = set(self._archive.namelist())
         for node in present:
@@ -245,7 +248,7 @@ class StoredGroup:
         size = math.prod(shape) * dtype.itemsize
         content = _read_member(self._archive, f"{node}/{_chunk_key(len(shape))}", size)
         if len(content) != size:
-            raise _Malformed(f"'{node}' has another size than its metadata say")
+            raise _Malformed(f"the size of '{node}' differs from its metadata")
         return np.frombuffer(content, dtype).reshape(shape)
 
 
@@ -268,7 +271,7 @@ def _array_metadata(
 
 
 def _layout(metadata: dict[str, Any], node: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Return shape and type of an array that `Group.put` has written; refuse any other."""
+    """Return the shape and type of an array. Raise _Malformed if `Group.put` did not write it."""
     try:
         shape = tuple(int(length) for length in metadata["shape"])
         dtype = np.dtype(metadata["data_type"]).newbyteorder("<")
@@ -281,12 +284,12 @@ def _layout(metadata: dict[str, Any], node: str) -> tuple[tuple[int, ...], np.dt
         or min(shape, default=0) < 0
         or chunk != [max(1, length) for length in shape]
     ):
-        raise _Malformed(f"'{node}' is stored in a way that gvibench does not write")
+        raise _Malformed(f"'{node}' has an encoding that gvibench does not write")
     return shape, dtype
 
 
 def _chunk_keys(metadata: dict[str, Any], node: str) -> Iterator[str]:
-    """Yield the names of all chunks that an array should have."""
+    """Yield the names of all chunks of an array, whether they exist or not."""
     if metadata.get("node_type") != "array":
         return
     try:
@@ -312,7 +315,7 @@ def _from_json(content: bytes) -> dict[str, Any]:
     try:
         metadata = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise _Malformed("its metadata are not JSON") from error
+        raise _Malformed("the metadata are not JSON") from error
     if not isinstance(metadata, dict):
-        raise _Malformed("its metadata are not a mapping")
+        raise _Malformed("the metadata are not a mapping")
     return metadata

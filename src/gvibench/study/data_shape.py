@@ -1,7 +1,7 @@
-"""What is known of a data set before it is prepared: its format, its sizes, its split.
+"""Inspect data sets without loading them: format, sizes and split.
 
-A plan asks, so that a job does not fail hours later. Nothing is loaded: of the user's own files the
-first bytes are read, the headers of arrays, and the lines of small text files are counted.
+A plan does this so that jobs do not fail hours later. It reads the first bytes of the user's own
+files and the headers of arrays, and counts the lines of small text files.
 """
 
 import functools
@@ -11,43 +11,40 @@ import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-from numpy.lib import format as npy
-
-from gvibench.datasets.catalogue import find, is_npz
-from gvibench.datasets.read import UNPACKING_ERRORS, open_raw
 from gvibench.errors import UserError
+from gvibench.spec.catalogue import find, is_npz
 from gvibench.spec.run import DataSpec
+from gvibench.store.files import UNPACKING_ERRORS, open_raw
 
 __all__ = ["Shape", "shape_of", "training_rows", "validate_data"]
 
-MOST_COUNTED = 50_000_000
-"""Bytes of a text file whose lines are counted: more would make planning slow."""
+MAX_COUNTED_BYTES = 50_000_000
+"""Maximum size of a text file whose lines are counted, to keep planning fast."""
 FIRST_BYTES = 100_000
 FORMATS = "give a svmlight file, or save the arrays X and y with numpy.savez to a file '*.npz'"
 SVMLIGHT = re.compile(r"\s*(?P<label>[^\s:,;#]+)(\s+(qid|\d+):[^\s:,;#]+)*\s*(#.*)?")
 MANY = 3
-"""Different labels beyond which nobody asks how many there are."""
+"""Number of different labels above which they are not counted."""
 
 
 class Shape(NamedTuple):
-    """Sizes of a data set as far as they are known."""
+    """Sizes of a data set, None where they are unknown."""
 
     rows: int | None = None
-    """Rows, the set's own test rows apart if these are known."""
+    """Rows, without the data set's own test rows if these are known."""
     test_rows: int | None = None
-    """The set's own test rows."""
+    """Test rows of the data set's own test file."""
     columns: int | None = None
     labels: int | None = None
-    """Different targets of the user's own file; many count as three."""
+    """Number of different targets in the user's own file, at most three."""
 
 
 def validate_data(spec: DataSpec) -> None:
-    """Refuse a file that cannot be read and a split that the data set is too small for."""
+    """Raise UserError if a file cannot be read or a data set is too small for its split."""
     for path in (spec.path, spec.test_path):
         if path is not None and set(path) & set("{}"):
             raise UserError(
-                f"data set '{spec.dataset}': '{path}' has braces, which Snakemake takes for "
+                f"data set '{spec.dataset}': '{path}' contains braces, which Snakemake reads as "
                 "wildcards: rename the file"
             )
     if spec.path and spec.test_path and is_npz(spec.path) != is_npz(spec.test_path):
@@ -57,14 +54,14 @@ def validate_data(spec: DataSpec) -> None:
         )
     shape = shape_of(spec)
     if spec.options.get("target") == "binary" and shape.labels not in {None, 2}:
-        found = "one label" if shape.labels == 1 else "more than two different labels"
+        labels = "one label" if shape.labels == 1 else "more than two different labels"
         raise UserError(
-            f"data set '{spec.dataset}': {spec.path} has {found}, two classes have two; for real "
+            f"data set '{spec.dataset}': {spec.path} has {labels} instead of two; for real "
             "targets use model 'linear'"
         )
     if spec.split != "given" and spec.path is not None and shape.test_rows:
         raise UserError(
-            f"{spec.path} has test rows of its own: use split 'given', or take them out of the file"
+            f"{spec.path} contains test rows: use split 'given', or remove them from the file"
         )
     if spec.split == "given" and spec.path is not None and shape.rows and not shape.test_rows:
         raise UserError(
@@ -75,10 +72,10 @@ def validate_data(spec: DataSpec) -> None:
 
 
 def shape_of(spec: DataSpec) -> Shape:
-    """Return what is known of the sizes of a data set; `spec` is complete."""
+    """Return the known sizes of the data set of a complete spec."""
     if spec.path is not None:
         given = (path for path in (spec.path, spec.test_path) if path is not None)
-        tables = [_look(spec.dataset, path) for path in given]
+        tables = [_inspect(spec.dataset, path) for path in given]
         if len(tables) == 1:
             return tables[0]
         return tables[0]._replace(test_rows=tables[1].rows)
@@ -95,36 +92,36 @@ def shape_of(spec: DataSpec) -> Shape:
 
 
 def training_rows(spec: DataSpec) -> int | None:
-    """Return how many rows a run will train on, if that is known."""
+    """Return the number of training rows of a run, or None if it is unknown."""
     return _split(spec, shape_of(spec))
 
 
 def _split(spec: DataSpec, shape: Shape) -> int | None:
-    """Return the number of training rows; refuse sizes that the rows do not allow."""
+    """Return the number of training rows. Raise UserError if there are too few rows."""
     if spec.split == "given":
         _at_most(spec, "test", spec.test_size, shape.test_rows or None)
         own = shape.rows if shape.test_rows else None
         return _at_most(spec, "train", spec.train_size, own)
     if shape.rows is None:
         return None
-    every = shape.rows + (shape.test_rows or 0)
-    train = _at_most(spec, "train", spec.train_size, every)
-    test = _at_most(spec, "test", spec.test_size, every)
+    total = shape.rows + (shape.test_rows or 0)
+    train = _at_most(spec, "train", spec.train_size, total)
+    test = _at_most(spec, "test", spec.test_size, total)
     if spec.train_size is None:
-        train = every - test if test is not None else None
+        train = total - test if test is not None else None
     if spec.test_size is None:
-        test = every - train if train is not None else None
+        test = total - train if train is not None else None
     if train is None or test is None:
         return None
-    # Two classes need a training row each; the split that keeps their shares, a test row too.
+    # Each of two classes needs a training row and, in a stratified split, a test row.
     classes = 1 if spec.options.get("target") == "regression" else 2
     least_test = classes if spec.split == "random" else 1
-    if train < classes or test < least_test or train + test > every:
+    if train < classes or test < least_test or train + test > total:
         raise UserError(
-            f"data set '{spec.dataset}' has {every} rows, of which train_size "
+            f"data set '{spec.dataset}' has {total} rows, of which train_size "
             f"{_shown(spec.train_size)} and test_size {_shown(spec.test_size)} take {train} for "
             f"training and {test} for testing: at least {classes} and {least_test} are needed, and "
-            f"at most {every} in all"
+            f"at most {total} in all"
         )
     return train
 
@@ -134,7 +131,7 @@ def _shown(size: float | None) -> str:
 
 
 def _at_most(spec: DataSpec, part: str, size: float | None, available: int | None) -> int | None:
-    """Return a size as a count; fractions round as in scikit-learn: train down, test up."""
+    """Return a size as a count. Round fractions like scikit-learn: train down, test up."""
     if size is None or available is None:
         return available
     if not isinstance(size, int):
@@ -147,16 +144,16 @@ def _at_most(spec: DataSpec, part: str, size: float | None, available: int | Non
     return size
 
 
-def _look(dataset: str, path: str) -> Shape:
-    """Return what a file shows at first sight; nothing is known of one that is not there."""
+def _inspect(dataset: str, path: str) -> Shape:
+    """Return the sizes of a file. Return an empty shape for a missing file."""
     file = Path(path).expanduser()
     try:
         if file.is_dir():
             raise UserError(f"data set '{dataset}': '{path}' is a folder: {FORMATS}")
-        found = file.stat()
-        return _shape_of_file(str(file), found.st_mtime_ns, found.st_size)
+        status = file.stat()
+        return _shape_of_file(str(file), status.st_mtime_ns, status.st_size)
     except FileNotFoundError:
-        return Shape()  # `gvibench plan` and Snakemake miss it themselves
+        return Shape()  # `gvibench plan` and Snakemake report it
     except UNPACKING_ERRORS as error:
         reason = getattr(error, "strerror", None) or error
         raise UserError(f"data set '{dataset}': cannot read '{path}': {reason}") from error
@@ -178,11 +175,11 @@ def _shape_of_file(path: str, modified: int, size: int) -> Shape:
         raise ValueError("holds no rows")
     if not all(map(_is_svmlight, used[:10])):
         raise ValueError("is neither in svmlight format nor an .npz file")
-    return Shape() if size > MOST_COUNTED else _counted(path)
+    return Shape() if size > MAX_COUNTED_BYTES else _counted(path)
 
 
 def _counted(path: str) -> Shape:
-    """Return the rows of a svmlight file and how many different labels they have."""
+    """Return the number of rows and of different labels of a svmlight file."""
     rows, labels = 0, set[float]()
     with open_raw(Path(path)) as stream:
         for line in map(_without_comment, stream):
@@ -207,15 +204,17 @@ def _is_svmlight(line: bytes) -> bool:
 
 def _shape_of_npz(path: str) -> Shape:
     if not zipfile.is_zipfile(path):
-        raise ValueError("is not a zip archive of arrays, or it is cut off")
+        raise ValueError("is not a complete zip archive of arrays")
+    import numpy as np  # here, because most plans do not need NumPy
+
     try:
         with np.load(path, allow_pickle=False) as archive:
             names = set(archive.files)
         headers = {name: _header(path, name) for name in ("X", "y", "X_test") if name in names}
         shapes = {name: shape for name, (shape, _) in headers.items()}
-        few = "y" in shapes and math.prod(shapes["y"]) < MOST_COUNTED
+        few = "y" in shapes and math.prod(shapes["y"]) < MAX_COUNTED_BYTES
         y = np.load(path, allow_pickle=False)["y"] if few else np.zeros(0)
-    except Exception:  # a hostile header makes NumPy raise many kinds; preparing says which
+    except Exception:  # NumPy raises many kinds; preparing the data gives the message
         return Shape()
     for name, dimensions in (("X", 2), ("y", 1)):
         if name not in shapes:
@@ -232,6 +231,8 @@ def _shape_of_npz(path: str) -> Shape:
 
 def _header(path: str, name: str) -> tuple[tuple[int, ...], str]:
     """Return the shape of an array and the kind of its numbers without reading them."""
+    from numpy.lib import format as npy
+
     with zipfile.ZipFile(path) as archive, archive.open(f"{name}.npy") as stream:
         version = npy.read_magic(stream)
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0

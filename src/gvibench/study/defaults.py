@@ -1,33 +1,129 @@
-"""From what a person gives to a complete spec: defaults of the data set, steps of the paper."""
+"""Complete specs with the defaults of the data set and the step sizes of the paper."""
 
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from gvibench.datasets.catalogue import complete, find
+from gvibench.errors import UserError, suggest
+from gvibench.registry import SOLVERS
+from gvibench.spec.catalogue import Setting, find
+from gvibench.spec.fields import Option
 from gvibench.spec.paper_values import PAPER_STEPS
-from gvibench.spec.run import DataSpec, ProblemSpec, parse
+from gvibench.spec.run import DataSpec, ProblemSpec, RunSpec
+from gvibench.spec.validate import parse
 
-__all__ = ["complete_spec"]
+__all__ = ["complete_data", "complete_spec", "validate_solver"]
 
 Problem = TypeVar("Problem", bound=ProblemSpec)
+DEFAULT_TEST_SIZE = 0.2
 
 
 def complete_spec(
     kind: type[Problem],
-    data: dict[str, Any],
-    values: dict[str, Any],
+    data: Mapping[str, Any],
+    values: Mapping[str, Any],
     where: str,
     *,
     from_text: bool = False,
 ) -> Problem:
-    """Return the spec with these values; what is not given comes from the data set's preset.
+    """Validate a spec and fill in the defaults of its data set.
 
-    `where` names the source of the values in messages; with `from_text` they may be words of a
-    command line.
+    Parameters
+    ----------
+    kind
+        RunSpec or ProblemSpec.
+    data
+        Fields of the DataSpec that the user has set.
+    values
+        Other fields that the user has set.
+    where
+        Source of the values, for messages.
+    from_text
+        Whether values are words of a command line, such as "5e-3" for a number.
     """
-    spec = complete(parse(DataSpec, data, "data", from_text=from_text), values.get("model"))
-    values = {"data": spec, "beta": find(spec).beta, **values}
-    if "solver" in kind.model_fields:
+    spec = complete_data(data, values.get("model"), from_text=from_text)
+    completed = {"data": spec, "beta": find(spec).beta, **values}
+    if "solver" in kind.names():
         step = PAPER_STEPS.get(spec.dataset, {}).get(str(values.get("solver")))
         if step is not None:
-            values.setdefault("step", step)
-    return parse(kind, values, where, from_text=from_text)
+            completed.setdefault("step", step)
+    return validate_solver(parse(kind, completed, where, from_text=from_text))
+
+
+def validate_solver(spec: Problem) -> Problem:
+    """Return the spec unchanged; raise UserError if its solver or solver options are invalid."""
+    if isinstance(spec, RunSpec):
+        options = f"options of solver '{spec.solver}'"
+        parse(SOLVERS.load(spec.solver), spec.solver_options, options)
+    return spec
+
+
+def complete_data(
+    values: Mapping[str, Any], model: str | None = None, *, from_text: bool = False
+) -> DataSpec:
+    """Validate a data spec and fill in the defaults of its data set.
+
+    The model decides about the targets of data sets that offer both kinds in an option `target`:
+    real numbers for `linear`, two classes otherwise.
+    """
+    given = {name: value for name, value in values.items() if value is not None}
+    spec = parse(DataSpec, given, "data", from_text=from_text)
+    entry = find(spec)
+    split = spec.split if "split" in given else entry.split
+    train_size, test_size = spec.train_size, spec.test_size
+    is_drawn = split in {"sklearn", "random"}
+    if train_size is None and test_size is None and (is_drawn or split == entry.split):
+        train_size = entry.train_size
+    if is_drawn and train_size is None and test_size is None:
+        test_size = DEFAULT_TEST_SIZE
+    options = dict(spec.options)
+    if model == "linear" and "target" in entry.settings:
+        options.setdefault("target", "regression")
+    spec = spec.replace(
+        split=split,
+        scaling=spec.scaling if "scaling" in given else entry.scaling,
+        train_size=train_size,
+        test_size=test_size,
+        options=_complete_options(spec.dataset, options, entry.settings),
+    )
+    _validate_split(spec, entry.has_test)
+    return spec
+
+
+def _complete_options(
+    dataset: str, options: Mapping[str, Option], settings: Mapping[str, Setting]
+) -> dict[str, Option]:
+    for name in options:
+        if name not in settings:
+            known = f"it has {', '.join(settings)}" if settings else "it has none"
+            raise UserError(
+                f"data set '{dataset}': unknown option '{name}'{suggest(name, settings)}; {known}"
+            )
+    completed: dict[str, Option] = {}
+    for name, setting in settings.items():
+        try:
+            completed[name] = setting.accept(options.get(name, setting.default))
+        except ValueError as error:
+            raise UserError(f"data set '{dataset}': option '{name}' {error}") from error
+    if "positive" in completed and completed["positive"] == completed.get("negative"):
+        raise UserError(
+            f"data set '{dataset}': options 'positive' and 'negative' are both "
+            f"{completed['positive']!r}; choose two different classes"
+        )
+    return completed
+
+
+def _validate_split(spec: DataSpec, has_test: bool) -> None:
+    name, split = spec.dataset, spec.split
+    if split == "given" and not has_test:
+        raise UserError(
+            f"data set '{name}' has no test file of its own: "
+            f"use split 'sklearn', 'random' or 'first'"
+        )
+    if split != "given" and spec.test_path is not None:
+        raise UserError(
+            f"data set '{name}': 'test_path' is only for split 'given', not for '{split}'"
+        )
+    if split == "first" and spec.train_size is None:
+        raise UserError(
+            f"data set '{name}': split 'first' needs 'train_size', the number of rows that train"
+        )

@@ -1,7 +1,4 @@
-"""From a config to jobs: data sets × solvers × steps × scales × seeds, with labels for paths.
-
-Paths carry short readable labels, see `gvibench.study.variants`.
-"""
+"""Expand a config into jobs: data sets × solvers × steps × scales × seeds."""
 
 import itertools
 import json
@@ -9,11 +6,20 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from gvibench.errors import UserError
-from gvibench.spec.run import ProblemSpec, RunSpec, canonical_json, hash_text, suggest
+from gvibench.errors import UserError, suggest
+from gvibench.spec.canonical import hash_text
+from gvibench.spec.run import ProblemSpec, RunSpec
 from gvibench.study.config import MAX_RUNS, Config, Study
 from gvibench.study.data_shape import training_rows
-from gvibench.study.plan import BetaJob, DataJob, OptimumJob, Plan, RunJob, TuningJob, template
+from gvibench.study.plan import (
+    BetaJob,
+    DataJob,
+    OptimumJob,
+    Plan,
+    RunJob,
+    TuningJob,
+    mask_tuned_fields,
+)
 from gvibench.study.requirements import Planned, validate_outputs
 from gvibench.study.variants import Variant, validate_titles, validate_variation, variants
 
@@ -21,17 +27,17 @@ __all__ = ["expand"]
 
 
 BATCHES = 10
-"""Batches that the rows of a tuning trial must be enough for."""
-LONGEST_NAME = 255
-"""Bytes that file systems allow for the name of a file or folder."""
-LONGEST_ADDITION = len("..checkpoint..12345678.part")
-"""What the name of an unfinished file has beside that of the finished one."""
+"""Minimum number of batches in the rows of a tuning trial."""
+MAX_NAME_BYTES = 255
+"""Maximum length of the name of a file or folder."""
+UNFINISHED_BYTES = len("..checkpoint..12345678.part")
+"""Length that the name of an unfinished file has in addition."""
 PERIODIC = re.compile(r"(.+?)\1{19,}$")
 
 
 def expand(config: Config) -> Plan:
-    """Expand a config into jobs; a mistake in it is one sentence with the key's path."""
-    config = _leave_out(config)
+    """Return the plan of a config. Raise UserError with the location of the first error."""
+    config = _without_datasets(config)
     plan = Plan(config, {}, {}, {}, {}, {})
     runs = 0
     for name, study in config.studies.items():
@@ -42,36 +48,38 @@ def expand(config: Config) -> Plan:
             runs += len(job.specs)
             if runs > MAX_RUNS:
                 raise UserError(f"studies.{name}: more than {MAX_RUNS} runs: vary less at a time")
-    _refuse_names(plan)
+    _validate_names(plan)
     return plan
 
 
-def _refuse_names(plan: Plan) -> None:
-    """Refuse names that a file system or Snakemake could not take."""
+def _validate_names(plan: Plan) -> None:
+    """Raise UserError for names that file systems or Snakemake do not accept."""
     parts = {part for job in plan.runs.values() for part in PurePosixPath(job.path).parts}
     parts |= {PurePosixPath(path).name for path in (*plan.data, *plan.optima, *plan.betas)}
     for part in sorted(parts):
-        length = len(part.encode()) + (LONGEST_ADDITION if part.endswith(".zip") else 0)
-        if length > LONGEST_NAME:
+        length = len(part.encode()) + (UNFINISHED_BYTES if part.endswith(".zip") else 0)
+        if length > MAX_NAME_BYTES:
             raise UserError(
-                f"the name '{part[:40]}…' has {length} bytes, file systems allow {LONGEST_NAME}: "
+                f"the name '{part[:40]}…' has {length} bytes, file systems allow {MAX_NAME_BYTES}: "
                 "give what you vary its own entries under 'datasets' or 'solvers'"
             )
-        if part.count(part[-1]) >= 20 and (found := PERIODIC.search(part)):
+        if part.count(part[-1]) >= 20 and (match := PERIODIC.search(part)):
             raise UserError(
-                f"the name '{part[:40]}…' ends with '{found[1][:10]}' 20 times, which Snakemake "
-                "takes for a mistake: choose another name"
+                f"the name '{part[:40]}…' ends with '{match[1][:10]}' 20 times, which Snakemake "
+                "does not accept: choose another name"
             )
 
 
-def _leave_out(config: Config) -> Config:
-    """Return the config without the data sets that are not wanted."""
+def _without_datasets(config: Config) -> Config:
+    """Return the config without the data sets listed under `without`."""
     named = {dataset for study in config.studies.values() for dataset in study.datasets}
     for unknown in set(config.without) - named:
         raise UserError(f"without: no study has a data set '{unknown}'{suggest(unknown, named)}")
     studies = {}
     for name, study in config.studies.items():
-        kept = {key: of for key, of in study.datasets.items() if key not in config.without}
+        kept = {
+            key: settings for key, settings in study.datasets.items() if key not in config.without
+        }
         if kept:
             studies[name] = study.model_copy(update={"datasets": kept})
     if not studies:
@@ -81,7 +89,7 @@ def _leave_out(config: Config) -> Config:
 
 def _expand_study(plan: Plan, name: str, study: Study) -> Iterator[RunJob]:
     seeds = list(range(study.seeds)) if isinstance(study.seeds, int) else study.seeds
-    every: list[Planned] = []
+    planned: list[Planned] = []
     for dataset, of_dataset in study.datasets.items():
         for unknown in set(of_dataset.solvers) - set(study.solvers):
             raise UserError(
@@ -93,7 +101,7 @@ def _expand_study(plan: Plan, name: str, study: Study) -> Iterator[RunJob]:
             where = f"studies.{name}, {solver} on {dataset}"
             for variant in variants(study, dataset, solver, where):
                 has_optimum = _has_optimum(study, variant.spec)
-                every.append(Planned(dataset, solver, variant.spec, has_optimum))
+                planned.append(Planned(dataset, solver, variant.spec, has_optimum))
                 expectations.add(_recorded_with(variant.spec))
                 yield from _jobs_of_variant(
                     plan, name, study, dataset, solver, variant, seeds, where
@@ -104,12 +112,12 @@ def _expand_study(plan: Plan, name: str, study: Study) -> Iterator[RunJob]:
                 "add 'record: [objective_exact]' to the study, so that all are measured alike"
             )
         validate_titles(study, dataset, f"studies.{name}")
-    validate_variation(study, [one.spec for one in every], f"studies.{name}")
-    validate_outputs(study.figures, study.tables, every, f"studies.{name}")
+    validate_variation(study, [group.spec for group in planned], f"studies.{name}")
+    validate_outputs(study.figures, study.tables, planned, f"studies.{name}")
 
 
 def _recorded_with(spec: RunSpec) -> str:
-    """Return the expectation by which the objective of a run will be compared."""
+    """Return the expectation with which the objectives of a run are compared."""
     exact = spec.expectation == "stochastic" or "objective_exact" in spec.record
     return "exact" if exact else spec.expectation
 
@@ -125,7 +133,7 @@ def _jobs_of_variant(
     where: str,
 ) -> Iterator[RunJob]:
     root = PurePosixPath(plan.config.results)
-    data_path = f"{root}/data/{dataset}-{hash_text(canonical_json(variant.spec.data))[:8]}.zarr.zip"
+    data_path = f"{root}/data/{dataset}-{variant.spec.data.spec_hash[:8]}.zarr.zip"
     data = plan.data.setdefault(data_path, DataJob(data_path, variant.spec.data))
     beta = None
     if variant.beta_tuned:
@@ -151,7 +159,7 @@ def _jobs_of_variant(
             dataset=dataset,
             solver=solver,
             data=data,
-            specs=tuple(variant.spec.model_copy(update={"seed": seed}) for seed in block),
+            specs=tuple(variant.spec.replace(seed=seed) for seed in block),
             packed=packed,
             exclusive=study.exclusive,
             tuning=tuning,
@@ -162,7 +170,7 @@ def _jobs_of_variant(
 
 
 def _blocks(seeds: list[int], size: int) -> list[list[int]]:
-    """Cut seeds into blocks aligned by `seed // size`, so that a new seed touches one block."""
+    """Return blocks of seeds aligned at `seed // size`, so that a new seed changes one block."""
     ordered = sorted(seeds)
     return [list(block) for _, block in itertools.groupby(ordered, key=lambda seed: seed // size)]
 
@@ -171,13 +179,13 @@ def _beta(
     plan: Plan, name: str, study: Study, dataset: str, data: DataJob, spec: RunSpec
 ) -> BetaJob:
     problem, betas = spec.problem(), tuple(study.tuning.betas)
-    key = hash_text(json.dumps([template(problem, {"beta"}), betas], sort_keys=True))
+    key = hash_text(json.dumps([mask_tuned_fields(problem, {"beta"}), betas], sort_keys=True))
     path = f"{plan.config.results}/{name}/tuning/{dataset}/beta-{key[:8]}.json"
     return plan.betas.setdefault(path, BetaJob(path, data, problem, betas))
 
 
 def _has_optimum(study: Study, problem: ProblemSpec) -> bool:
-    # The non-convex model has no one optimum, and without a prior there may be none.
+    # The non-convex model has several optima, and without a prior there may be none.
     return study.gap == "optimum" and problem.model != "non-convex" and problem.beta > 0
 
 
@@ -210,22 +218,20 @@ def _tuning(
             f"{where}: seed {min(both)} is used for tuning and for reporting: choose tuning.seeds "
             "that are not among the seeds of the study"
         )
-    _refuse_few_rows(study, spec, where)
+    _validate_tuning_rows(study, spec, where)
     settings = study.tuning.model_dump(mode="json", exclude={"betas"})
     budget = settings.pop("iterations") or spec.iterations
-    trial = spec.model_copy(
-        update={"iterations": budget, "snapshots": 0, "record": (), "record_every": "log"}
-    )
+    trial = spec.replace(iterations=budget, snapshots=0, record=(), record_every="log")
     return TuningJob(folder, data, trial, settings, beta)
 
 
-def _refuse_few_rows(study: Study, spec: RunSpec, where: str) -> None:
-    """Refuse to tune a stochastic run on so few rows that a batch has hardly any noise."""
+def _validate_tuning_rows(study: Study, spec: RunSpec, where: str) -> None:
+    """Raise UserError if a stochastic run is tuned on too few rows for realistic noise."""
     rows, least = study.tuning.rows, BATCHES * spec.batch
     if spec.expectation != "stochastic" or rows is None or rows >= least:
         return
-    every = training_rows(spec.data)
-    if every is None or rows < every:
+    available = training_rows(spec.data)
+    if available is None or rows < available:
         raise UserError(
             f"{where}: tuning.rows is {rows}, too few for batches of {spec.batch}, which would "
             f"be less noisy than in the runs: use at least {least} rows, or all of them"

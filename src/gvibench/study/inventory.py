@@ -1,6 +1,6 @@
-"""Every job of a plan, whatever its stage: what it writes and where its log is.
+"""List all jobs of a plan with their outputs and logs.
 
-The rules of the workflow name the same files; a test holds the two against each other.
+The rules of the workflow name the same files. A test compares both lists.
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from gvibench.study.plan import Plan, RunJob, TuningJob
 
-__all__ = ["Job", "every_job", "jobs_of"]
+__all__ = ["Job", "all_jobs", "jobs_of"]
 
 TABLE_ENDS = ("csv", "md", "tex")
 FIGURE_ENDS = ("pdf", "svg", "png")
@@ -25,11 +25,11 @@ class Job:
     outputs: tuple[str, ...]
     log: str
     of: RunJob | TuningJob | None = None
-    """The run or tuning job that it does, or does a part of."""
+    """Run or tuning job of which this job is all or a part; None for other stages."""
 
     @property
     def path(self) -> str:
-        """The output that names the job."""
+        """First output, which identifies the job."""
         return self.outputs[0]
 
     @property
@@ -38,18 +38,18 @@ class Job:
         return all(Path(path).exists() for path in self.outputs)
 
 
-def every_job(plan: Plan) -> list[Job]:
-    """Return all jobs of a plan, each once."""
-    found = {job.path: job for study in plan.config.studies for job in jobs_of(plan, study)}
-    return list(found.values())
+def all_jobs(plan: Plan) -> list[Job]:
+    """Return all jobs of a plan without duplicates."""
+    jobs = {job.path: job for study in plan.config.studies for job in jobs_of(plan, study)}
+    return list(jobs.values())
 
 
 def jobs_of(plan: Plan, study: str) -> list[Job]:
-    """Return all jobs that a study needs; data and optima may be shared with other studies."""
+    """Return all jobs of a study. Data and optima may be shared with other studies."""
     root = PurePosixPath(plan.config.results)
     runs = plan.of_study(study)
     tunings = {job.tuning.folder: job.tuning for job in runs if job.tuning}
-    optima = [one for job in runs for one in (job.optimum, job.exact_optimum) if one]
+    optima = [optimum for job in runs for optimum in (job.optimum, job.exact_optimum) if optimum]
     shared = [("data", job.data.path) for job in runs]
     shared += [("optimum", optimum.path) for optimum in optima]
     jobs = [Job(stage, (path,), _log(root, path)) for stage, path in _distinct(shared)]
@@ -68,14 +68,14 @@ def _distinct(pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
 
 
 def _log(owner: PurePosixPath, path: str) -> str:
-    """Return the log of the job that writes `path`, in the `logs` folder of its owner."""
+    """Return the log of the job that writes `path`, in the folder `logs` of `owner`."""
     inner = PurePosixPath(path).relative_to(owner)
     name = inner.name.removesuffix(".zarr.zip").removesuffix(".json")
     return (owner / "logs" / inner.with_name(f"{name}.log")).as_posix()
 
 
 def _outputs(plan: Plan, study: str, own: PurePosixPath) -> Iterator[Job]:
-    """Yield the jobs after the runs."""
+    """Yield the jobs that follow the runs: aggregate, config, tables, figures and reports."""
     settings, logs = plan.config.studies[study], own / "logs"
     aggregate = (f"{own}/aggregate.zarr.zip", f"{own}/manifest.json")
     yield Job("aggregate", aggregate, f"{logs}/aggregate.log")

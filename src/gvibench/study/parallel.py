@@ -1,4 +1,4 @@
-"""Maps a function over tasks: in this process, on this machine's cores, or on a Dask cluster."""
+"""Map a function over tasks: in this process, on the cores of this machine, or on a cluster."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,24 +10,25 @@ from gvibench.errors import UserError
 __all__ = ["RunTasks", "task_runner"]
 
 RunTasks = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
-"""Maps a function over tasks, in order."""
+"""Function that maps another function over tasks and returns the results in order."""
 
 WORKER_SECONDS = 60
-"""How long a running cluster may take to show a worker."""
+"""Maximum waiting time for a worker of a running cluster."""
 QUEUE_SECONDS = 1800
-"""How long a worker may wait in a queue."""
+"""Maximum waiting time for a worker in the queue of Slurm."""
 
 
 @contextmanager
 def task_runner(*, small: bool, dask: Mapping[str, Any]) -> Iterator[RunTasks]:
-    """Yield a function that maps over tasks.
+    """Yield a function that maps another function over tasks.
 
     Parameters
     ----------
     small
-        Whether there is too little to do for processes of its own on this machine.
+        Whether the tasks are too small for additional processes on this machine.
     dask
-        `scheduler_address`, or `slurm` with the workers to ask for; neither is this machine.
+        Mapping with `scheduler_address`, or with `slurm` and its settings for workers. With
+        neither, the tasks run on this machine.
     """
     if not (dask.get("scheduler_address") or dask.get("slurm")) and (small or _cores() == 1):
         yield map
@@ -38,12 +39,12 @@ def task_runner(*, small: bool, dask: Mapping[str, Any]) -> Iterator[RunTasks]:
 
 
 def _cores() -> int:
-    """Return how many cores there are: in a job of Slurm, those it has been given."""
+    """Return the number of cores of this machine or, in a Slurm job, of the job."""
     return int(os.environ.get("SLURM_CPUS_PER_TASK") or os.cpu_count() or 1)
 
 
 def _connect(dask: Mapping[str, Any], stack: ExitStack) -> Any:
-    """Return a client; Dask is not annotated, hence Any."""
+    """Return a Dask client. Dask has no type annotations, hence Any."""
     import distributed
 
     connect: Any = distributed.Client
@@ -53,8 +54,8 @@ def _connect(dask: Mapping[str, Any], stack: ExitStack) -> Any:
             client.wait_for_workers(1, timeout=WORKER_SECONDS)
         except (OSError, ValueError) as error:
             raise UserError(
-                f"no Dask scheduler with a worker answers at {address}: start one, or leave out "
-                "'dask' to aggregate on this machine"
+                f"no Dask scheduler with a worker answers at {address}: start one, or remove "
+                "'dask' from the config to aggregate on this machine"
             ) from error
     elif slurm := dask.get("slurm"):
         client = stack.enter_context(connect(stack.enter_context(_slurm_cluster(**slurm))))
@@ -62,7 +63,8 @@ def _connect(dask: Mapping[str, Any], stack: ExitStack) -> Any:
             client.wait_for_workers(1, timeout=QUEUE_SECONDS)
         except OSError as error:
             raise UserError(
-                f"Slurm started no Dask worker within {QUEUE_SECONDS // 60} minutes"
+                f"Slurm started no Dask worker within {QUEUE_SECONDS // 60} minutes: run snakemake "
+                "again, or remove 'dask' from the config to aggregate on this machine"
             ) from error
     else:
         local = {"n_workers": _cores(), "threads_per_worker": 1, "dashboard_address": None}
@@ -91,7 +93,7 @@ def _map_on(client: Any, function: Callable[[Any], Any], tasks: Sequence[Any]) -
     pending: list[Any] = []
     for task in tasks:
         pending.append(client.submit(function, task, pure=False))
-        # A few tasks ahead of the one that is awaited: finished blocks do not pile up.
+        # Submit only a few tasks in advance, so that results do not accumulate in memory.
         if len(pending) > 2 * max(1, len(client.nthreads())):
             yield pending.pop(0).result()
     for future in pending:

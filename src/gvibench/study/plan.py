@@ -1,8 +1,8 @@
-"""The jobs of a study: which files there will be, and the one text that defines each.
+"""Jobs of a study: the files they write and the parameters that define them.
 
-A job is defined by its `text`, canonical JSON that holds everything it depends on, the hash of its
-code included. The workflow hands exactly this text to the command that does the job, so what is
-tracked is what is used. `gvibench.study.expand` makes the jobs from a config.
+The parameters of a job are canonical JSON with everything it depends on, including the hash of its
+code. The workflow passes exactly this text to the command that carries out the job. Snakemake
+therefore tracks what is used. `gvibench.study.expand` builds the jobs from a config.
 """
 
 import functools
@@ -12,14 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gvibench import figures, tables
-from gvibench.datasets.catalogue import modules_of
-from gvibench.engine.execute import run_code_hash
-from gvibench.engine.optimum import optimum_code_hash
-from gvibench.report.page import page_code_hash
-from gvibench.spec.code import code_hash
-from gvibench.spec.run import DataSpec, ProblemSpec, RunSpec, hash_text, hash_values
-from gvibench.store.traces import group_name
+from gvibench.registry import SOLVERS
+from gvibench.spec.canonical import canonical_json, hash_text, hash_values
+from gvibench.spec.catalogue import find
+from gvibench.spec.run import DataSpec, ProblemSpec, RunSpec, group_name
+from gvibench.study import code_hash
 from gvibench.study.config import Config
 
 __all__ = [
@@ -29,33 +26,33 @@ __all__ = [
     "Plan",
     "RunJob",
     "TuningJob",
-    "template",
+    "mask_tuned_fields",
+    "solver_title",
 ]
 
 
 @dataclass(frozen=True)
 class DataJob:
-    """Prepares one data set in one split."""
+    """Prepare one data set in one split."""
 
     path: str
     spec: DataSpec
 
     @property
     def own_files(self) -> list[str]:
-        """The user's own files among the raw data."""
+        """The user's own files that the data are read from."""
         paths = (self.spec.path, self.spec.test_path)
         return [posixpath.normpath(posixpath.expanduser(path)) for path in paths if path]
 
     @functools.cached_property
-    def text(self) -> str:
-        """The defining text."""
-        code = code_hash(["gvibench.datasets.build", *modules_of(self.spec)])
-        return _text(code_hash=code, spec=self.spec.model_dump(mode="json"))
+    def params(self) -> str:
+        """Parameters of the job."""
+        return job_params(code_hash=code_hash.data_hash(self.spec), spec=self.spec.to_dict())
 
 
 @dataclass(frozen=True)
 class BetaJob:
-    """Chooses beta for one problem, on a validation part of its training rows."""
+    """Choose beta for one problem, on a validation part of its training rows."""
 
     path: str
     data: DataJob
@@ -63,15 +60,15 @@ class BetaJob:
     betas: tuple[float, ...]
 
     @functools.cached_property
-    def text(self) -> str:
-        """The defining text."""
-        code = hash_text(optimum_code_hash(self.spec) + code_hash(["gvibench.engine.tuning"]))
-        return _text(code_hash=code, spec=template(self.spec, {"beta"}), betas=self.betas)
+    def params(self) -> str:
+        """Parameters of the job."""
+        spec = mask_tuned_fields(self.spec, {"beta"})
+        return job_params(code_hash=code_hash.beta_hash(self.spec), spec=spec, betas=self.betas)
 
 
 @dataclass(frozen=True)
 class OptimumJob:
-    """Finds the optimum of one problem."""
+    """Find the optimum of one problem."""
 
     path: str
     data: DataJob
@@ -79,15 +76,15 @@ class OptimumJob:
     beta: BetaJob | None
 
     @functools.cached_property
-    def text(self) -> str:
-        """The defining text."""
-        spec = template(self.spec, {"beta"} if self.beta else set())
-        return _text(code_hash=optimum_code_hash(self.spec), spec=spec)
+    def params(self) -> str:
+        """Parameters of the job."""
+        spec = mask_tuned_fields(self.spec, {"beta"} if self.beta else set())
+        return job_params(code_hash=code_hash.optimum_hash(self.spec), spec=spec)
 
 
 @dataclass(frozen=True)
 class TuningJob:
-    """Tries a grid of steps and initial scales for one solver on one data set."""
+    """Tune step size and initial scale of one solver on one data set."""
 
     folder: str
     data: DataJob
@@ -102,21 +99,23 @@ class TuningJob:
 
     @property
     def rounds(self) -> list[str]:
-        """Paths of the rounds' trials."""
+        """Paths of the rounds."""
         return [f"{self.folder}/round-{k}.zarr.zip" for k in range(self.settings["rounds"])]
 
     @functools.cached_property
-    def text(self) -> str:
-        """The defining text."""
-        opened = {"step", "init_scale"} | ({"beta"} if self.beta else set())
-        spec = template(self.spec, opened)
-        code = hash_text(run_code_hash(self.spec) + code_hash(["gvibench.engine.tuning"]))
-        return _text(code_hash=code, spec=spec, tuning=dict(self.settings))
+    def params(self) -> str:
+        """Parameters of the job."""
+        tuned = {"step", "init_scale"} | ({"beta"} if self.beta else set())
+        return job_params(
+            code_hash=code_hash.tuning_hash(self.spec),
+            spec=mask_tuned_fields(self.spec, tuned),
+            tuning=dict(self.settings),
+        )
 
 
 @dataclass(frozen=True)
 class RunJob:
-    """Does one run, or a block of runs that differ in their seed only."""
+    """Execute one run, or a block of runs that differ in their seed only."""
 
     path: str
     study: str
@@ -124,47 +123,52 @@ class RunJob:
     solver: str
     data: DataJob
     specs: tuple[RunSpec, ...]
-    """One per seed, with placeholders for what is `opened`."""
+    """One spec per seed, with placeholders for `tuned_fields`."""
     packed: bool
     exclusive: bool
     tuning: TuningJob | None
     beta: BetaJob | None
     optimum: OptimumJob | None
     exact_optimum: OptimumJob | None
-    """Of the same problem with exact expectations, for a run that records these too."""
+    """Optimum of the same problem with exact expectations, for a run that records them too."""
 
     @property
-    def opened(self) -> set[str]:
-        """The fields that the tuning stage chooses."""
+    def tuned_fields(self) -> set[str]:
+        """Fields whose values the tuning stage chooses."""
         tuned = {"step", "init_scale"} if self.tuning else set()
         return tuned | ({"beta"} if self.beta else set())
 
     @property
     def choices(self) -> list[str]:
-        """The files with what the tuning stage chose."""
+        """Paths of the choices of the tuning stage."""
         tuned = [self.tuning.choice] if self.tuning else []
         return tuned + ([self.beta.path] if self.beta else [])
 
     @functools.cached_property
-    def text(self) -> str:
-        """The defining text."""
-        return _text(
-            code_hash=run_code_hash(self.specs[0]),
+    def code_hash(self) -> str:
+        """Hash of the code of the run."""
+        return code_hash.run_hash(self.specs[0])
+
+    @functools.cached_property
+    def params(self) -> str:
+        """Parameters of the job."""
+        return job_params(
+            code_hash=self.code_hash,
             exclusive=self.exclusive,
             packed=self.packed,
-            specs=[template(spec, self.opened) for spec in self.specs],
+            specs=[mask_tuned_fields(spec, self.tuned_fields) for spec in self.specs],
         )
 
-    def entries(self) -> list[dict[str, Any]]:
-        """Return what the manifest says of each run in this job."""
+    def manifest_rows(self) -> list[dict[str, Any]]:
+        """Return one row of the manifest per run."""
         shared = {
             "path": self.path,
             "dataset": self.dataset,
             "solver": self.solver,
             "choice": self.tuning.choice if self.tuning else None,
             "beta_choice": self.beta.path if self.beta else None,
-            "opened": sorted(self.opened),
-            "code_hash": run_code_hash(self.specs[0]),
+            "tuned_fields": sorted(self.tuned_fields),
+            "code_hash": self.code_hash,
             "optimum": self.optimum.path if self.optimum else None,
             "exact_optimum": self.exact_optimum.path if self.exact_optimum else None,
         }
@@ -173,7 +177,7 @@ class RunJob:
                 **shared,
                 "group": group_name(spec.seed) if self.packed else None,
                 "seed": spec.seed,
-                "spec_hash": hash_values(template(spec, self.opened)),
+                "spec_hash": hash_values(mask_tuned_fields(spec, self.tuned_fields)),
             }
             for spec in self.specs
         ]
@@ -181,90 +185,102 @@ class RunJob:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything a config asks for."""
+    """All jobs of a config."""
 
     config: Config
     runs: dict[str, RunJob]
-    """By path, as are the others."""
+    """Run jobs by path."""
     data: dict[str, DataJob]
+    """Data jobs by path."""
     optima: dict[str, OptimumJob]
+    """Optimum jobs by path."""
     tuning: dict[str, TuningJob]
-    """By folder."""
+    """Tuning jobs by folder."""
     betas: dict[str, BetaJob]
+    """Beta jobs by path."""
 
     @property
     def needs_cuda(self) -> bool:
-        """Whether a run asks for a CUDA device, which the machine of the plan may lack."""
+        """Whether a run needs a CUDA device."""
         return any(job.specs[0].device == "cuda" for job in self.runs.values())
 
     def of_study(self, study: str) -> list[RunJob]:
         """Return the run jobs of one study."""
         return [job for job in self.runs.values() if job.study == study]
 
-    def aggregate_text(self, study: str) -> str:
-        """Return the text that defines a study's aggregation, its inputs apart.
+    def params(self, stage: str, study: str, name: str = "") -> str:
+        """Return the parameters of a job behind the aggregate: one stage of one study.
 
-        The manifest is too long for a command line: its hash stands for it. The job expands the
-        study's config once more, and the hash tells whether that gave the same runs.
+        Parameters
+        ----------
+        stage
+            `aggregate`, `config`, `table`, `figure`, `summary` or `page`.
+        study
+            Name of the study.
+        name
+            Name of the table or figure.
         """
-        code = code_hash(["gvibench.study.aggregate"])
-        return _text(code_hash=code, study=study, manifest=hash_text(self.manifest(study)))
-
-    def table_text(self, study: str, name: str) -> str:
-        """Return the text that defines a table."""
-        code = code_hash(["gvibench.tables", tables.module_of(name)])
-        return _text(code_hash=code, table=name, study=study)
-
-    def figure_text(self, study: str, name: str) -> str:
-        """Return the text that defines a figure."""
-        code = code_hash(["gvibench.figures", figures.module_of(name)])
-        style = self.config.style.model_dump(mode="json")
-        return _text(code_hash=code, figure=name, study=study, style=style)
-
-    def summary_text(self, study: str) -> str:
-        """Return the text that defines a study's summary."""
         settings = self.config.studies[study]
-        return _text(
-            code_hash=code_hash(["gvibench.report"]),
-            study=study,
-            tables=settings.tables,
-            figures=settings.figures,
-        )
-
-    def page_text(self, study: str) -> str:
-        """Return the text that defines a study's report page."""
-        settings = self.config.studies[study]
-        return _text(
-            code_hash=page_code_hash(settings.tables),
-            study=study,
-            tables=settings.tables,
-            figures=settings.figures,
-        )
+        shown = {"study": study, "tables": settings.tables, "figures": settings.figures}
+        match stage:
+            case "aggregate":
+                # The manifest is too long for a command line, so the job gets its hash. The job
+                # expands the config again and compares.
+                manifest = hash_text(self.manifest(study))
+                code = code_hash.aggregate_hash()
+                return job_params(code_hash=code, study=study, manifest=manifest)
+            case "config":
+                return job_params(config=self.settings_of(study))
+            case "table":
+                return job_params(code_hash=code_hash.table_hash(name), table=name, study=study)
+            case "figure":
+                code, style = code_hash.figure_hash(name), self.config.style.model_dump(mode="json")
+                return job_params(code_hash=code, figure=name, study=study, style=style)
+            case "summary":
+                return job_params(code_hash=code_hash.summary_hash(), **shown)
+            case "page":
+                return job_params(code_hash=code_hash.page_hash(settings.tables), **shown)
+        raise ValueError(f"no stage '{stage}'")
 
     def manifest(self, study: str) -> str:
-        """Return the text of a study's manifest: every run it consists of."""
+        """Return the manifest of a study as text: all its runs, and titles for readers."""
         # Sorted, so that the order of a config does not matter.
         jobs = sorted(self.of_study(study), key=lambda job: job.path)
-        runs = [entry for job in jobs for entry in job.entries()]
+        runs = [row for job in jobs for row in job.manifest_rows()]
         settings = self.config.studies[study]
-        head = {"study": study, "title": settings.title, "gap": settings.gap}
+        titles: dict[str, dict[str, str]] = {}
+        for job in jobs:
+            solver = job.specs[0].solver
+            titles.setdefault(job.solver, {})[solver] = solver_title(job.solver, solver)
+        head = {
+            "study": study,
+            "title": settings.title,
+            "gap": settings.gap,
+            "solver_titles": titles,
+            "dataset_titles": {job.dataset: find(job.data.spec).title for job in jobs},
+        }
         lines = ",\n".join(json.dumps(run, sort_keys=True) for run in runs)
-        return f'{json.dumps(head)[:-1]}, "runs": [\n{lines}\n]}}\n'
+        return f'{json.dumps(head, sort_keys=True)[:-1]}, "runs": [\n{lines}\n]}}\n'
 
     def settings_of(self, study: str) -> dict[str, Any]:
-        """Return the config with this study alone as plain data, to be kept with its results."""
+        """Return the config with this study only, as plain data to store with its results."""
         alone = self.config.model_copy(update={"studies": {study: self.config.studies[study]}})
         return alone.model_dump(mode="json", exclude_unset=True, exclude={"without"})
 
-    def config_text(self, study: str) -> str:
-        """Return the text that defines the record of a study's config."""
-        return _text(config=self.settings_of(study))
+
+def solver_title(label: str, solver: str) -> str:
+    """Return the name of a solver for readers: its title, or a label that the study has chosen."""
+    if label not in SOLVERS.names():
+        return label
+    title: str = SOLVERS.load(solver).title
+    return title
 
 
-def template(spec: ProblemSpec, opened: set[str]) -> dict[str, Any]:
-    """Return a spec as JSON with null for what is still to be chosen."""
-    return {**spec.model_dump(mode="json"), **dict.fromkeys(opened)}
+def mask_tuned_fields(spec: ProblemSpec, tuned: set[str]) -> dict[str, Any]:
+    """Return a spec as plain data with null for the fields that are still to be tuned."""
+    return {**spec.to_dict(), **dict.fromkeys(tuned)}
 
 
-def _text(**parts: Any) -> str:
-    return json.dumps(parts, sort_keys=True, separators=(",", ":"), allow_nan=False)
+def job_params(**values: Any) -> str:
+    """Return the parameters of a job as canonical JSON."""
+    return canonical_json(values)

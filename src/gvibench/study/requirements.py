@@ -1,7 +1,7 @@
-"""What each figure and table needs of a study, checked before anything runs.
+"""Check that the runs of a study provide what its figures and tables need, before anything runs.
 
-The figures and tables check the same of the results. This module repeats it for settings, without
-importing what draws them.
+Figures and tables check the results in the same way. This module checks the settings and does not
+import the code of figures and tables.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -14,14 +14,14 @@ from gvibench.study.data_shape import shape_of
 
 __all__ = ["Planned", "validate_outputs"]
 
-CLAIMED = ("bw-gd", "ng-flow", "sr-vn")
-"""Solvers that a theorem is about."""
-PATH = "covariance_factor_path"
+THEOREM_SOLVERS = ("bw-gd", "ng-flow", "sr-vn")
+"""Solvers with a convergence theorem."""
+FACTOR_PATH = "covariance_factor_path"
 
 
 @dataclass(frozen=True)
 class Planned:
-    """Runs that differ in their seed only."""
+    """Planned runs that differ only in their seed."""
 
     dataset: str
     solver: str
@@ -31,78 +31,79 @@ class Planned:
 
 
 Needs = Callable[[Sequence[Planned]], str]
-"""Returns what a study lacks, in words that follow "needs"; empty if nothing."""
+"""Function that returns what a study lacks, in words that follow "needs", or an empty string."""
 
 
 def validate_outputs(
-    figures: Iterable[str], tables: Iterable[str], every: Sequence[Planned], where: str
+    figures: Iterable[str], tables: Iterable[str], plans: Sequence[Planned], where: str
 ) -> None:
-    """Refuse figures and tables that the runs of a study cannot give."""
+    """Raise UserError for a figure or table that cannot be made from the runs of a study."""
     for kind, names, known in (("figure", figures, FIGURES), ("table", tables, TABLES)):
         for name in names:
-            lacking = known[name](every) if name in known else ""
+            lacking = known[name](plans) if name in known else ""
             if lacking:
                 raise UserError(f"{where}: the {kind} '{name}' needs {lacking}")
 
 
-def _path(every: Sequence[Planned]) -> str:
-    specs = [one.spec for one in every]
+def _path(plans: Sequence[Planned]) -> str:
+    specs = [plan.spec for plan in plans]
     if any(spec.model != "linear" for spec in specs):
         return "the quadratic loss of model 'linear' in all runs"
-    if any(PATH not in spec.record or spec.snapshots == 0 for spec in specs):
-        return f"the iterates of all runs: set record: [{PATH}] and snapshots above 0"
+    if any(FACTOR_PATH not in spec.record or spec.snapshots == 0 for spec in specs):
+        return f"the iterates of all runs: set record: [{FACTOR_PATH}] and snapshots above 0"
     columns = [(shape_of(spec.data).columns, spec.data.intercept) for spec in specs]
     if any(known is not None and known + intercept != 2 for known, intercept in columns):
-        return "data sets with two features, the intercept included: it is drawn in a plane"
-    if not all(one.has_optimum and one.spec.gamma > 0 for one in every):
+        return "data sets with two features, including the intercept, because it shows a plane"
+    if not all(plan.has_optimum and plan.spec.gamma > 0 for plan in plans):
         return "the optimum of all runs: set gap: optimum, and beta and gamma above 0"
     return ""
 
 
-def _bias(every: Sequence[Planned]) -> str:
-    bounds = [one for one in every if one.spec.expectation == "piecewise"]
+def _bias(plans: Sequence[Planned]) -> str:
+    bounds = [plan for plan in plans if plan.spec.expectation == "piecewise"]
     if not bounds:
         return "runs with expectation 'piecewise'"
-    if any("objective_exact" not in one.spec.record for one in bounds):
-        return "exact values of all runs on a bound: set record: [objective_exact]"
-    if not all(one.has_optimum for one in bounds):
+    if any("objective_exact" not in plan.spec.record for plan in bounds):
+        return "the exact objective of all piecewise runs: set record: [objective_exact]"
+    if not all(plan.has_optimum for plan in bounds):
         return "the optimum: set gap: optimum and beta above 0, and use a convex model"
     return ""
 
 
-def _temperature(every: Sequence[Planned]) -> str:
-    several = len({one.spec.gamma for one in every}) > 1
-    return "" if several else "two temperatures or more: set vary: {gamma: [0.5, 1.0]}"
+def _temperature(plans: Sequence[Planned]) -> str:
+    several = len({plan.spec.gamma for plan in plans}) > 1
+    return "" if several else "two or more temperatures: set vary: {gamma: [0.5, 1.0]}"
 
 
-def _sensitivity(every: Sequence[Planned]) -> str:
+def _sensitivity(plans: Sequence[Planned]) -> str:
     steps: dict[tuple[str, str], set[float]] = {}
-    for one in every:
-        steps.setdefault((one.dataset, one.solver), set()).add(one.spec.step)
-    several = any(len(found) > 1 for found in steps.values())
-    return "" if several else "a solver with two steps or more: set step: [0.01, 0.1]"
+    for plan in plans:
+        steps.setdefault((plan.dataset, plan.solver), set()).add(plan.spec.step)
+    several = any(len(values) > 1 for values in steps.values())
+    return "" if several else "a solver with two or more steps: set step: [0.01, 0.1]"
 
 
-def _runtime(every: Sequence[Planned]) -> str:
-    moving = any(one.spec.iterations > 0 for one in every)
+def _runtime(plans: Sequence[Planned]) -> str:
+    moving = any(plan.spec.iterations > 0 for plan in plans)
     return "" if moving else "runs of at least one iteration"
 
 
-def _theory_table(every: Sequence[Planned]) -> str:
-    """The theory is about exact, convex runs at gamma = 1 whose constants were recorded."""
-    lacking = [_theory_of(one) for one in every]
+def _theory_table(plans: Sequence[Planned]) -> str:
+    """Return what all runs lack for a comparison with a theorem, or an empty string."""
+    lacking = [_lacks_for_theory(plan) for plan in plans]
     return "" if "" in lacking else lacking[0]
 
 
-def _theory_figure(every: Sequence[Planned]) -> str:
-    claimed = [one for one in every if one.spec.solver in CLAIMED]
-    if not claimed:
-        return f"a solver that a theorem is about: {', '.join(CLAIMED)}"
-    return _theory_table(claimed)
+def _theory_figure(plans: Sequence[Planned]) -> str:
+    covered = [plan for plan in plans if plan.spec.solver in THEOREM_SOLVERS]
+    if not covered:
+        return f"a solver with a convergence theorem: {', '.join(THEOREM_SOLVERS)}"
+    return _theory_table(covered)
 
 
-def _theory_of(one: Planned) -> str:
-    spec = one.spec
+def _lacks_for_theory(plan: Planned) -> str:
+    # The theorems assume exact expectations, a convex model, gamma = 1 and a constant step.
+    spec = plan.spec
     if spec.model == "non-convex":
         return "runs with a convex model"
     if spec.gamma != 1:
@@ -111,23 +112,24 @@ def _theory_of(one: Planned) -> str:
         return "runs with expectation 'exact'"
     if spec.step_decay != 0:
         return "runs with a constant step"
-    if not one.has_optimum:
+    if not plan.has_optimum:
         return "the optimum: set gap: optimum and beta above 0"
     if not {"cov_eig_min", "factor_norm"} <= set(spec.record):
-        return "the constants of runs: set record: [cov_eig_min, factor_norm]"
+        return "the constants of the theorems: set record: [cov_eig_min, factor_norm]"
     return ""
 
 
-def _paper(every: Sequence[Planned]) -> str:
+def _paper(plans: Sequence[Planned]) -> str:
     printed = [
-        one
-        for one in every
-        if one.spec.solver.removesuffix("-rotated") in PAPER_RESULTS.get(one.spec.data.dataset, {})
+        plan
+        for plan in plans
+        if plan.spec.solver.removesuffix("-rotated")
+        in PAPER_RESULTS.get(plan.spec.data.dataset, {})
     ]
     if not printed:
         return "a data set and a solver of the paper's performance table"
-    if not all(one.has_optimum and one.spec.model == "logistic" for one in printed):
-        return "the optimum that it compares with: set gap: optimum, model: logistic, beta above 0"
+    if not all(plan.has_optimum and plan.spec.model == "logistic" for plan in printed):
+        return "the optimum for comparison: set gap: optimum, model: logistic and beta above 0"
     return ""
 
 

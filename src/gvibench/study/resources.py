@@ -1,11 +1,11 @@
-"""What a job will need, from the sizes of its problem: memory, time, disk."""
+"""Estimate the memory and time of jobs from the sizes of their problems."""
 
 import math
 
-from gvibench.engine.run import is_reduced
-from gvibench.engine.tuning_grid import EXTENSIONS
-from gvibench.solvers import configure, solver_class
+from gvibench.registry import SOLVERS
+from gvibench.spec.compatibility import is_reduced
 from gvibench.spec.run import DataSpec, ProblemSpec, RunSpec
+from gvibench.spec.tuning import MAX_EXTENSIONS
 from gvibench.study.data_shape import shape_of
 from gvibench.study.plan import RunJob, TuningJob
 
@@ -21,27 +21,27 @@ __all__ = [
 ]
 
 UNKNOWN = (10_000, 100)
-"""Rows and columns of a file that nobody has read yet."""
+"""Assumed rows and columns of a file that has not been read yet."""
 BASE_MB = 250
-"""An interpreter with its libraries."""
+"""Memory of a Python process with its libraries."""
 START_SECONDS = 0.6
 FLOPS = 1.2e10
-"""What one core of an ordinary machine gets out of BLAS with few features,"""
+"""BLAS speed of one core with few features, in floating-point operations per second."""
 FLOPS_PER_FEATURE = 5e7
-"""by how much that grows with their number,"""
-MOST_FLOPS = 5e10
-"""and where it ends."""
+"""Increase of that speed per feature."""
+MAX_FLOPS = 5e10
+"""Maximum BLAS speed of one core."""
 OVERHEAD_SECONDS = 2e-4
-"""Python's share of an iteration."""
+"""Python overhead of an iteration."""
 RECORD_SHARE = 0.6
-"""Recording an iterate, as a share of making one."""
+"""Time to record an iterate, relative to the time of a step."""
 
 SHORT_SECONDS = 30.0
-"""Up to here a job takes no longer than a cluster needs to start one."""
+"""Maximum duration of a short job, about the time a cluster needs to start one."""
 
 
 def sizes(data: DataSpec) -> tuple[int, int]:
-    """Return rows and columns, test rows included."""
+    """Return the numbers of rows, including test rows, and columns."""
     shape = shape_of(data)
     n = UNKNOWN[0] if shape.rows is None else shape.rows + (shape.test_rows or 0)
     d = UNKNOWN[1] if shape.columns is None else shape.columns
@@ -51,40 +51,40 @@ def sizes(data: DataSpec) -> tuple[int, int]:
 
 
 def data_memory_mb(data: DataSpec) -> int:
-    """Return the memory that preparing the data takes."""
+    """Return the memory that preparing the data needs."""
     n, d = sizes(data)
     return BASE_MB + math.ceil(3 * 8 * n * d / 1e6)
 
 
 def memory_mb(spec: ProblemSpec) -> int:
-    """Return the memory a run takes: its rows twice while they are loaded, and some matrices."""
+    """Return the memory of a run: two copies of the rows during loading, and some matrices."""
     n, d = sizes(spec.data)
     width = _width(spec, n, d)
     return BASE_MB + math.ceil((2.2 * 8 * n * d + 12 * 8 * width * width) / 1e6)
 
 
 def _width(spec: ProblemSpec, n: int, d: int) -> int:
-    """Return in how many dimensions the linear algebra is done."""
-    if d <= n:  # asked for every job of a plan, so the usual answer comes first
+    """Return the number of dimensions of the linear algebra."""
+    if d <= n:  # avoids loading the solver in the common case
         return d
-    if not isinstance(spec, RunSpec):  # an optimum is always found in the span of the rows
+    if not isinstance(spec, RunSpec):  # the search for an optimum works in the span of the rows
         return min(d, n + 2)
-    solver = configure(spec.solver, spec.solver_options)
+    solver = SOLVERS.load(spec.solver)(**spec.solver_options)
     return min(d, n + 2) if is_reduced(spec, solver, n, d) else d
 
 
-def run_seconds(spec: RunSpec, most_rows: int | None = None) -> float:
-    """Return the time one run takes on its training rows or a part of them, start-up apart."""
+def run_seconds(spec: RunSpec, max_rows: int | None = None) -> float:
+    """Return the time of one run on at most `max_rows` training rows, without start-up."""
     n, d = sizes(spec.data)
-    n = min(n, most_rows or n)
+    n = min(n, max_rows or n)
     width = _width(spec, n, d)
-    evaluations = 40 if solver_class(spec.solver).id == "ng-flow" else 1
+    evaluations = 40 if spec.solver == "ng-flow" else 1
     rows = min(n, spec.batch) if spec.expectation == "stochastic" else n
     work = evaluations * (2.0 * rows * width**2 + 60 * rows) + 6.0 * width**3
-    rate = min(FLOPS + FLOPS_PER_FEATURE * width, MOST_FLOPS)
+    rate = min(FLOPS + FLOPS_PER_FEATURE * width, MAX_FLOPS)
     step = OVERHEAD_SECONDS * evaluations + work / rate
-    every = spec.record_every if isinstance(spec.record_every, int) else spec.iterations / 200
-    seconds = spec.iterations * step * (1 + RECORD_SHARE / max(every, 1))
+    interval = spec.record_every if isinstance(spec.record_every, int) else spec.iterations / 200
+    seconds = spec.iterations * step * (1 + RECORD_SHARE / max(interval, 1))
     return min(seconds, 2 * spec.seconds) if spec.seconds else seconds
 
 
@@ -93,26 +93,26 @@ def _job_seconds(job: RunJob) -> float:
 
 
 def is_short(job: RunJob) -> bool:
-    """Say whether a cluster should do the job together with others; one that is timed, never."""
+    """Return whether a cluster should group the job with others. Timed jobs stay alone."""
     return not job.exclusive and _job_seconds(job) <= SHORT_SECONDS
 
 
 def runtime_minutes(job: RunJob) -> int:
-    """Return a generous limit for the queue of a cluster."""
+    """Return a generous time limit for a cluster."""
     return 5 + math.ceil(5 * _job_seconds(job) / 60)
 
 
 def tuning_trials(job: TuningJob) -> int:
-    """Return how many runs a round of tuning makes, extensions of its grid apart."""
+    """Return the number of trials of a tuning round without grid extensions."""
     return _trials(job, 0)
 
 
 def _trials(job: TuningJob, extensions: int) -> int:
     sides = (job.settings["steps"]["count"], len(job.settings["init_scales"]))
-    # A side of one value is fixed.
+    # A side with one value is fixed.
     return len(job.settings["seeds"]) * math.prod(n + extensions * (n > 1) for n in sides)
 
 
 def tuning_minutes(job: TuningJob) -> int:
-    """Return a generous limit for one round of tuning, extensions of its grid included."""
-    return 5 + math.ceil(5 * _trials(job, EXTENSIONS) * run_seconds(job.spec) / 60)
+    """Return a generous time limit for a tuning round with grid extensions."""
+    return 5 + math.ceil(5 * _trials(job, MAX_EXTENSIONS) * run_seconds(job.spec) / 60)

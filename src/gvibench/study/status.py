@@ -1,7 +1,7 @@
-"""What of a study is done, running or pending, and what went wrong, read from its files alone.
+"""Report the progress of a study from its files.
 
-A *run* may end as diverged or failed; that is a result, and its job is done. A *job* has an error
-if its process failed and wrote nothing.
+A run that diverged or failed is a result, so its job is done. A job is in error if its process
+failed and wrote nothing.
 """
 
 import time
@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from gvibench.engine.checkpointing import checkpoint_iteration, checkpoint_path
-from gvibench.engine.progress import duration
 from gvibench.errors import UserError
+from gvibench.spec.messages import duration
+from gvibench.store.checkpoints import checkpoint_iteration, checkpoint_path
 from gvibench.store.traces import check_attributes
 from gvibench.store.zarrzip import open_zip
 from gvibench.study.inventory import Job, jobs_of
@@ -24,32 +24,32 @@ __all__ = ["Progress", "headline", "progress_of", "progress_of_job", "report"]
 JOB_STATES = ("done", "running", "error", "pending")
 RUN_STATES = ("done", "diverged", "failed", "running", "pending")
 NOT_DONE = ("diverged", "failed")
-"""Endings of runs that are told apart from those that are done."""
-ALIVE_SECONDS = 600.0
-"""A checkpoint or log older than this belongs to a run that nobody works on."""
+"""Statuses of finished runs that are counted separately."""
+STALE_AFTER_SECONDS = 600.0
+"""Age after which a checkpoint or log belongs to a run that is no longer active."""
 INTERRUPTED = "gvibench.stages: interrupted"
-LISTED = 20
-"""Jobs of one state that are named; of thousands nobody reads more."""
+MAX_LISTED = 20
+"""Maximum number of jobs listed per state."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far one job is."""
+    """Progress of one job."""
 
     job: Job
     state: str
     """One of `JOB_STATES`."""
     share: float = 0.0
-    """Share of a run's iterations that is done."""
+    """Completed share of the iterations of a run."""
     note: str = ""
     seconds: float = 0.0
-    """Time that a finished run took."""
+    """Duration of a finished run."""
     endings: dict[str, list[str]] = field(default_factory=dict)
-    """Reasons of the runs in this job that ended as `NOT_DONE`, by how they ended."""
+    """Reasons of the runs with a status in `NOT_DONE`, by status."""
 
     @property
     def runs(self) -> Counter[str]:
-        """How many runs of this job are in which state."""
+        """Number of runs of this job by state."""
         if not isinstance(self.job.of, RunJob):
             return Counter()
         counts = Counter({ending: len(reasons) for ending, reasons in self.endings.items()})
@@ -59,7 +59,7 @@ class Progress:
 
 
 def progress_of(plan: Plan, study: str) -> Iterator[Progress]:
-    """Yield the progress of every job of a study."""
+    """Yield the progress of each job of a study."""
     for job in jobs_of(plan, study):
         yield progress_of_job(job)
 
@@ -79,7 +79,7 @@ def _progress_of_run(job: Job, run: RunJob) -> Progress:
     if iteration is None:
         return _not_finished(job)
     share = iteration / max(run.specs[0].iterations, 1)
-    if _is_fresh(checkpoint_path(out)) and not _last_words(job):
+    if _is_fresh(checkpoint_path(out)) and not _last_line(job):
         return Progress(job, "running", share, f"iteration {iteration}")
     return replace(_not_finished(job), share=share)
 
@@ -88,27 +88,27 @@ def _finished(job: Job, run: RunJob, out: Path) -> Progress:
     try:
         with open_zip(out) as root:
             groups = [root] if not run.packed else [root.group(name) for name in root.names()]
-            found = [check_attributes(group, str(out)) for group in groups]
+            attributes = [check_attributes(group, str(out)) for group in groups]
     except UserError as error:
         return Progress(job, "error", note=str(error))
     endings: dict[str, list[str]] = {}
-    for attrs in found:
+    for attrs in attributes:
         if attrs["status"] in NOT_DONE:
             endings.setdefault(attrs["status"], []).append(attrs["reason"])
-    seconds = sum(attrs.get("wall_seconds", 0.0) for attrs in found)
+    seconds = sum(attrs.get("wall_seconds", 0.0) for attrs in attributes)
     return Progress(job, "done", 1.0, seconds=seconds, endings=endings)
 
 
 def _is_fresh(path: Path) -> bool:
     try:
-        return time.time() - path.stat().st_mtime < ALIVE_SECONDS
-    except OSError:  # it has just been replaced by a trace
+        return time.time() - path.stat().st_mtime < STALE_AFTER_SECONDS
+    except OSError:  # a trace has just replaced it
         return True
 
 
 def _not_finished(job: Job) -> Progress:
-    last = _last_words(job)
-    if last.startswith(INTERRUPTED):  # it was told to stop, and will be done by the next start
+    last = _last_line(job)
+    if last.startswith(INTERRUPTED):  # the next start of Snakemake resumes it
         return Progress(job, "pending")
     if last:
         return Progress(job, "error", note=last)
@@ -116,8 +116,8 @@ def _not_finished(job: Job) -> Progress:
     return Progress(job, "running" if log.exists() and _is_fresh(log) else "pending")
 
 
-def _last_words(job: Job) -> str:
-    """Return the last line of a job's log if its process ended early."""
+def _last_line(job: Job) -> str:
+    """Return the last line of a job's log if its process failed."""
     try:
         text = Path(job.log).read_text(errors="replace")
     except OSError:
@@ -127,47 +127,48 @@ def _last_words(job: Job) -> str:
 
 
 def report(plan: Plan) -> str:
-    """Return the state of every study in a few lines."""
+    """Return the state of each study as text."""
     lines: list[str] = []
     for study in plan.config.studies:
-        found = list(progress_of(plan, study))
-        lines.append(headline(study, found))
+        progress_of_jobs = list(progress_of(plan, study))
+        lines.append(headline(study, progress_of_jobs))
         named: dict[str, list[str]] = {state: [] for state in ("running", "error", *NOT_DONE)}
-        for progress in found:
+        for progress in progress_of_jobs:
             for state, line in _lines(progress):
                 named[state].append(line)
         for state, of_state in named.items():
-            lines += of_state[:LISTED]
-            if len(of_state) > LISTED:
-                lines.append(f"  {state}: {len(of_state) - LISTED} more")
+            lines += of_state[:MAX_LISTED]
+            if len(of_state) > MAX_LISTED:
+                lines.append(f"  {state}: {len(of_state) - MAX_LISTED} more")
     return "\n".join(lines)
 
 
-def headline(study: str, found: Sequence[Progress]) -> str:
-    """Return how many runs and jobs of a study are in which state, and how long the rest takes."""
-    runs = sum((progress.runs for progress in found), Counter[str]())
-    jobs = Counter(progress.state for progress in found)
+def headline(study: str, progress: Sequence[Progress]) -> str:
+    """Return the numbers of runs and jobs of a study by state, and the remaining time."""
+    runs = sum((job.runs for job in progress), Counter[str]())
+    jobs = Counter(job.state for job in progress)
     return (
         f"{study}: {runs.total()} runs: {_counted(runs, RUN_STATES)}; "
-        f"{jobs.total()} jobs: {_counted(jobs, JOB_STATES)}{_left(found)}"
+        f"{jobs.total()} jobs: {_counted(jobs, JOB_STATES)}{_remaining_time(progress)}"
     )
 
 
 def _counted(counts: Counter[str], states: Iterable[str]) -> str:
     words = {"error": "in error"}
-    return ", ".join(f"{counts[one]} {words.get(one, one)}" for one in states if counts[one])
+    present = [state for state in states if counts[state]]
+    return ", ".join(f"{counts[state]} {words.get(state, state)}" for state in present)
 
 
-def _left(found: Sequence[Progress]) -> str:
+def _remaining_time(progress: Sequence[Progress]) -> str:
     """Estimate the remaining time of the runs from finished runs."""
-    pairs = [(one, one.job.of) for one in found if isinstance(one.job.of, RunJob)]
-    done = [(one, run) for one, run in pairs if one.state == "done" and not one.endings]
+    pairs = [(p, p.job.of) for p in progress if isinstance(p.job.of, RunJob)]
+    done = [(p, run) for p, run in pairs if p.state == "done" and not p.endings]
     expected = sum(_expected(run) for _, run in done)
-    pace = sum(one.seconds for one, _ in done) / expected if expected else 1.0
+    pace = sum(p.seconds for p, _ in done) / expected if expected else 1.0
     left = [
-        START_SECONDS + pace * (1 - one.share) * _expected(run)
-        for one, run in pairs
-        if one.state != "done"
+        START_SECONDS + pace * (1 - p.share) * _expected(run)
+        for p, run in pairs
+        if p.state != "done"
     ]
     return f"; about {duration(sum(left))} left on one core" if left else ""
 
@@ -177,7 +178,7 @@ def _expected(job: RunJob) -> float:
 
 
 def _lines(progress: Progress) -> Iterator[tuple[str, str]]:
-    """Yield what to say about a job, with the state it is listed under."""
+    """Yield the lines about a job, each with the state under which it is listed."""
     path, note = progress.job.path, f": {progress.note}" if progress.note else ""
     if progress.state == "running":
         yield "running", f"  running {progress.share:.0%} {path}{note}"

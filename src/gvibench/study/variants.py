@@ -1,37 +1,40 @@
-"""The runs of one solver on one data set, but for their seeds, with labels for paths.
+"""List the runs of one solver on one data set, seeds apart, with labels for paths.
 
-Numbers in labels are printed as Python prints them, so that one number has one name.
+Labels contain numbers as Python prints them, so that each number has one label.
 """
 
 import contextlib
+import dataclasses
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gvibench import solvers
-from gvibench.datasets.catalogue import complete, find
-from gvibench.engine.run import is_reduced
-from gvibench.errors import UserError
-from gvibench.models import validate_targets
+from gvibench.errors import UserError, suggest
+from gvibench.registry import SOLVERS
+from gvibench.spec.catalogue import find
+from gvibench.spec.compatibility import is_reduced, validate_targets
 from gvibench.spec.paper_values import PAPER_STEPS
-from gvibench.spec.run import DataSpec, RunSpec, parse, suggest
+from gvibench.spec.run import DataSpec, RunSpec
+from gvibench.spec.validate import parse
 from gvibench.study.config import DatasetSettings, LogGrid, Settings, SolverSettings, Study
 from gvibench.study.data_shape import training_rows, validate_data
+from gvibench.study.defaults import complete_data
+from gvibench.study.plan import solver_title
 from gvibench.study.resources import sizes
 
 __all__ = ["Variant", "validate_titles", "validate_variation", "variants"]
 
 TUNED = "tuned"
 PLACEHOLDER = 1.0
-"""Stands for a number that the tuning stage will choose; in a job's text it is null."""
+"""Value of fields that are still to be tuned. In the parameters of a job they are null."""
 OF_DATA = "data."
 """Prefix of the fields of a data set in `vary`."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A run but for its seed."""
+    """Runs that differ in their seed only."""
 
     label: str
     spec: RunSpec
@@ -49,13 +52,13 @@ def _located(where: str) -> Iterator[None]:
 
 
 def _solver_id(study: Study, dataset: str, solver: str) -> str:
-    """Return which solver runs under a label on a data set."""
+    """Return the id of the solver that runs under a label on a data set."""
     nearest = study.datasets[dataset].solvers.get(solver, SolverSettings())
     return nearest.solver or study.solvers[solver].solver or solver
 
 
 def variants(study: Study, dataset: str, solver: str, where: str) -> Iterator[Variant]:
-    """Return the distinct runs of a solver on a data set, each once."""
+    """Yield the distinct variants of a solver on a data set."""
     seen = set()
     for changes in _changes(study, where):
         for variant in _changed(study, dataset, solver, changes, where):
@@ -66,24 +69,22 @@ def variants(study: Study, dataset: str, solver: str, where: str) -> Iterator[Va
 
 
 def validate_titles(study: Study, dataset: str, where: str) -> None:
-    """Refuse solvers that a reader of figures and tables could not tell apart."""
+    """Raise UserError if two solvers would have the same name in figures and tables."""
     labels: dict[str, str] = {}
     for label in study.solvers:
-        title = label
-        if label in solvers.names():
-            title = solvers.solver_class(_solver_id(study, dataset, label)).title
+        title = solver_title(label, _solver_id(study, dataset, label))
         other = labels.setdefault(title.casefold(), label)
         if other != label:
             raise UserError(
                 f"{where}.solvers: '{other}' and '{label}' would both appear as '{title}' on "
-                f"'{dataset}': give them names that can be told apart"
+                f"'{dataset}': give them different names"
             )
 
 
-def validate_variation(study: Study, every: list[RunSpec], where: str) -> None:
-    """Refuse a key of `vary` that no run of the study uses."""
+def validate_variation(study: Study, specs: list[RunSpec], where: str) -> None:
+    """Raise UserError if no run of the study uses a key of `vary`."""
     for key in study.vary:
-        if every and all(key in spec.unused_fields() for spec in every):
+        if specs and all(key in spec.unused_fields() for spec in specs):
             field, value = RunSpec.USED_WITH[key]
             raise UserError(
                 f"{where}: vary.{key} has no effect: no run of the study uses {field} '{value}'"
@@ -91,13 +92,16 @@ def validate_variation(study: Study, every: list[RunSpec], where: str) -> None:
 
 
 def _changes(study: Study, where: str) -> Iterator[dict[str, Any]]:
-    known = [*RunSpec.model_fields, *(OF_DATA + field for field in DataSpec.model_fields)]
+    known = [*RunSpec.names(), *(OF_DATA + field for field in DataSpec.names())]
     for key in study.vary:
         if key not in known:
             raise UserError(f"{where}: vary: unknown field '{key}'{suggest(key, known)}")
         if key in {"data", "solver", "seed", "step", "init_scale"}:
-            raise UserError(f"{where}: vary: '{key}' has a place of its own in the study")
-        if key == "beta" and TUNED in {study.beta, *(one.beta for one in study.datasets.values())}:
+            raise UserError(f"{where}: vary: set '{key}' directly in the study")
+        if key == "beta" and TUNED in {
+            study.beta,
+            *(settings.beta for settings in study.datasets.values()),
+        }:
             raise UserError(f"{where}: vary.beta: beta is 'tuned', so it cannot be varied as well")
     for values in itertools.product(*study.vary.values()):
         yield dict(zip(study.vary, values, strict=True))
@@ -106,7 +110,7 @@ def _changes(study: Study, where: str) -> Iterator[dict[str, Any]]:
 def _changed(
     study: Study, dataset: str, solver: str, changes: Mapping[str, Any], where: str
 ) -> Iterator[Variant]:
-    """Return the runs of one combination of `vary`, which stands above all other settings."""
+    """Yield the variants of one combination of `vary`, which overrides all other settings."""
     of_dataset, of_solver = study.datasets[dataset], study.solvers[solver]
     nearest = of_dataset.solvers.get(solver, SolverSettings())
     solver_id = _solver_id(study, dataset, solver)
@@ -116,7 +120,8 @@ def _changed(
     with _located(where):
         values["data"] = data = _data_spec(of_dataset, dataset, changes, values.get("model"))
         validate_data(data)
-        values["solver_options"] = solvers.configure(solver_id, options).model_dump()
+        configured = parse(SOLVERS.load(solver_id), options, f"options of solver '{solver_id}'")
+        values["solver_options"] = dataclasses.asdict(configured)
     values["solver"] = solver_id
     steps, scales = values.pop("step", None), values.pop("init_scale", 1.0)
     tuned = steps == TUNED
@@ -141,20 +146,19 @@ def _changed(
 
 
 def _validate_combination(spec: RunSpec, beta_tuned: bool) -> None:
-    """Refuse settings that are valid one by one but cannot be combined."""
-    solver = solvers.configure(spec.solver, spec.solver_options)
+    """Raise UserError for settings that are valid by themselves but cannot be combined."""
+    solver = SOLVERS.load(spec.solver)(**spec.solver_options)
     rows, columns = sizes(spec.data)
     is_reduced(spec, solver, training_rows(spec.data) or rows, columns)
     validate_targets(spec, real=spec.data.options.get("target") == "regression")
     if beta_tuned and spec.model == "non-convex":
         raise UserError(
-            "beta 'tuned' judges every beta at its optimum, and model 'non-convex' has no single "
-            "one: give beta a number"
+            "beta 'tuned' compares optima, and model 'non-convex' has several: set beta to a number"
         )
 
 
 def _merge(layers: list[Settings]) -> dict[str, Any]:
-    """Return the run settings of all layers, the later ones over the earlier."""
+    """Return the run settings of all layers. Later layers override earlier ones."""
     merged: dict[str, Any] = {}
     for layer in layers:
         for field in Settings.model_fields:
@@ -167,22 +171,22 @@ def _merge(layers: list[Settings]) -> dict[str, Any]:
 def _data_spec(
     settings: DatasetSettings, name: str, changes: Mapping[str, Any], model: Any
 ) -> DataSpec:
-    """Return the data of a run; what `vary` changes is as if it were set for the data set."""
+    """Return the data spec of a run. Changes by `vary` override the data set's settings."""
     given: dict[str, Any] = {"dataset": settings.dataset or name, "options": settings.options}
-    for field in DataSpec.model_fields:
+    for field in DataSpec.names():
         if field not in given:
             given[field] = getattr(settings, field)
     changed = {key.removeprefix(OF_DATA): changes[key] for key in changes if OF_DATA in key}
     options = given["options"] | _mapping(changed, "options", "vary")
     given |= {**changed, "options": options}
-    return complete({key: value for key, value in given.items() if value not in (None, {})}, model)
+    return complete_data({key: value for key, value in given.items() if value != {}}, model)
 
 
 def _mapping(values: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:
-    found = values.get(key, {})
-    if not isinstance(found, dict):
-        raise UserError(f"{where}: '{key}' should be a mapping, got {found!r}")
-    return found
+    mapping = values.get(key, {})
+    if not isinstance(mapping, dict):
+        raise UserError(f"{where}: '{key}' should be a mapping, got {mapping!r}")
+    return mapping
 
 
 def _steps(steps: Any, data: DataSpec, solver: str, where: str) -> list[float]:

@@ -1,54 +1,41 @@
-"""The tables of a study, each from its aggregate: CSV, Markdown and LaTeX with the same numbers.
+"""Write the tables of a study from its aggregate, as CSV, Markdown and LaTeX.
 
-Other packages add tables through the entry-point group `gvibench.tables`: the name of the entry
-point is that of the table, its value a module with a function `build` like that of ours.
+Other packages add tables through the entry-point group `gvibench.tables`. An entry point has the
+name of the table and points to a function `module:function`. The function takes the aggregate and
+returns a `gvibench.tables.formats.Table`.
 """
 
 from pathlib import Path
 from typing import Any
 
-from gvibench.failures import RETRIED, print_failure
-from gvibench.registry import Registry
+from gvibench.errors import RETRIED, print_failure
+from gvibench.registry import TABLES
 from gvibench.store.files import atomic_path
 
-__all__ = ["MODULES", "module_of", "names", "write_tables"]
-
-MODULES = {
-    "datasets": "gvibench.tables.datasets",
-    "performance": "gvibench.tables.performance",
-    "paper": "gvibench.tables.paper",
-    "runs": "gvibench.tables.runs",
-    "winners": "gvibench.tables.winners",
-    "runtime": "gvibench.tables.runtime",
-    "theory": "gvibench.tables.theory",
-}
-
-REGISTRY = Registry("table", MODULES)
-names = REGISTRY.names
-module_of = REGISTRY.module_of
+__all__ = ["write_tables"]
 
 
 def write_tables(job: dict[str, Any], aggregate: Path, out: Path) -> None:
     """Write one table of a study.
 
-    A table that cannot be made must not take the report with it: its files then hold the error,
-    and so do the summary and the page.
+    If the table cannot be built, its files contain the error instead, and the summary and the
+    report repeat it. The other outputs of the study are not affected.
 
     Parameters
     ----------
     job
-        `table` (its name), `study` and `code_hash`.
+        Name of the `table`, `study` and `code_hash`.
     aggregate
-        The aggregate of the study.
+        Aggregate of the study.
     out
-        Path of the CSV file; the other formats appear beside it.
+        Path of the CSV file. The other formats are written to the same folder.
     """
-    from gvibench.analysis.configurations import open_aggregate
+    from gvibench.store.aggregates import open_aggregate
     from gvibench.tables.formats import error_table, to_csv, to_latex, to_markdown
 
     with open_aggregate(aggregate) as dataset:
         try:
-            table = REGISTRY.load(job["table"]).build(dataset)
+            table = TABLES.load(job["table"])(dataset)
         except RETRIED:
             raise
         except Exception as error:

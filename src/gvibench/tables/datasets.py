@@ -1,6 +1,7 @@
-"""Data sets of a study: rows and features used, splits, and the settings of each solver."""
+"""Build the table of data sets: rows and features, splits, and settings of each solver."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
@@ -12,19 +13,18 @@ from gvibench.analysis.configurations import (
     configurations,
     unique,
 )
-from gvibench.datasets.catalogue import find
-from gvibench.spec.run import DataSpec, ProblemSpec, parse
+from gvibench.spec.run import DataSpec, ProblemSpec
 from gvibench.tables.formats import Block, Table, number
 
 __all__ = ["build"]
 
 UNKNOWN = "–"
-MANY = 4
-"""More steps than these are summed up as a range."""
+MAX_LISTED = 4
+"""Maximum number of values listed individually. More values are shown as a range."""
 
 
 def build(dataset: xr.Dataset) -> Table:
-    """Return the table: a row for every problem of the study."""
+    """Return a table with a row for each problem of the study."""
     configs = configurations(dataset)
     lines = unique(config.line for config in configs)
     facts, steps, scales, others = [], [], [], []
@@ -33,12 +33,12 @@ def build(dataset: xr.Dataset) -> Table:
         here = [config for config in configs if config.panel == panel]
         specs = [json.loads(dataset["spec"].values[config.runs[0]]) for config in here]
         sizes = [int(dataset[name].values[here[0].runs[0]]) for name in ("n_train", "n_test", "d")]
-        facts.append({"data set": panel, **_facts(specs, *sizes)})
-        of_line = {line: [config for config in here if config.line == line] for line in lines}
-        steps.append({line: _steps(members) for line, members in of_line.items()})
-        scales.append({line: _scales(members) for line, members in of_line.items()})
+        facts.append({"data set": panel, **_facts(_description(dataset, here[0]), specs, *sizes)})
+        by_line = {line: [config for config in here if config.line == line] for line in lines}
+        steps.append({line: _steps(members) for line, members in by_line.items()})
+        scales.append({line: _scales(members) for line, members in by_line.items()})
         others.append(
-            {line: _others(dataset, members, differing) for line, members in of_line.items()}
+            {line: _others(dataset, members, differing) for line, members in by_line.items()}
         )
     names = [{"data set": row["data set"]} for row in facts]
     kinds = {"step": steps, "C0": scales} | ({"settings": others} if differing else {})
@@ -51,7 +51,7 @@ def build(dataset: xr.Dataset) -> Table:
         }
         for k, row in enumerate(facts)
     ]
-    caption = "Data sets and settings. Rows and features are those used, an intercept included."
+    caption = "Data sets and settings. Rows and features are those used, including an intercept."
     captions = {
         "step": "Steps of each solver.",
         "C0": "Initial scales of each solver: the covariance starts at C0 squared times I.",
@@ -59,19 +59,19 @@ def build(dataset: xr.Dataset) -> Table:
     }
     blocks = [Block(caption, pd.DataFrame(facts), text_columns=7)]
     for kind, cells in kinds.items():
-        rows = [name | of_line for name, of_line in zip(names, cells, strict=True)]
+        rows = [name | texts for name, texts in zip(names, cells, strict=True)]
         blocks.append(Block(captions[kind], pd.DataFrame(rows)))
     return Table(pd.DataFrame(values), blocks)
 
 
 def _differing_settings(dataset: xr.Dataset, configs: list[Configuration]) -> dict[str, list[str]]:
-    """Return, by solver, the settings that differ between data sets and are not in its name."""
+    """Return, by solver, the settings that differ between data sets and are not in its line."""
     specs: dict[str, list[dict[str, Any]]] = {}
     for config in configs:
         spec = json.loads(dataset["spec"].values[config.runs[0]])
-        named = {"data", *ProblemSpec.model_fields, *CONFIGURED, *config.varied}
-        left = {name: value for name, value in spec.items() if name not in named}
-        specs.setdefault(config.solver, []).append(left)
+        shown = {"data", *ProblemSpec.names(), *CONFIGURED, *config.varied}
+        others = {name: value for name, value in spec.items() if name not in shown}
+        specs.setdefault(config.solver, []).append(others)
     differing = {
         solver: [
             name for name in members[0] if len({json.dumps(spec.get(name)) for spec in members}) > 1
@@ -84,7 +84,7 @@ def _differing_settings(dataset: xr.Dataset, configs: list[Configuration]) -> di
 def _others(
     dataset: xr.Dataset, members: list[Configuration], differing: dict[str, list[str]]
 ) -> str:
-    """Return the settings of a solver on a data set that it does not have on all of them."""
+    """Return the settings of a solver on one data set that differ between data sets."""
     if not members:
         return UNKNOWN
     spec = json.loads(dataset["spec"].values[members[0].runs[0]])
@@ -92,10 +92,17 @@ def _others(
     return ", ".join(words) or UNKNOWN
 
 
-def _facts(specs: list[dict[str, Any]], n_train: int, n_test: int, d: int) -> dict[str, str]:
-    data = parse(DataSpec, specs[0]["data"], "data")
+def _description(dataset: xr.Dataset, config: Configuration) -> str:
+    titles: dict[str, str] = dataset.attrs.get("dataset_titles", {})
+    return titles.get(config.dataset, config.dataset)
+
+
+def _facts(
+    description: str, specs: list[dict[str, Any]], n_train: int, n_test: int, d: int
+) -> dict[str, str]:
+    data = DataSpec.from_dict(specs[0]["data"])
     return {
-        "description": find(data).title,
+        "description": description,
         "split": _split(data),
         "scaling": data.scaling,
         "model": _distinct(specs, "model"),
@@ -133,11 +140,11 @@ def _scales(members: list[Configuration]) -> str:
     return _listed(config.init_scale for config in members) if members else UNKNOWN
 
 
-def _listed(numbers: Any) -> str:
-    found = sorted(set(numbers))
-    if len(found) > MANY:
-        return f"{number(found[0])} … {number(found[-1])} ({len(found)} values)"
-    return ", ".join(map(number, found))
+def _listed(numbers: Iterable[float]) -> str:
+    values = sorted(set(numbers))
+    if len(values) > MAX_LISTED:
+        return f"{number(values[0])} … {number(values[-1])} ({len(values)} values)"
+    return ", ".join(map(number, values))
 
 
 def _word(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""A table and the three ways to write it."""
+"""Represent tables and write them as CSV, Markdown and LaTeX."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from gvibench.failures import one_sentence
+from gvibench.errors import one_sentence
 
 __all__ = [
     "ERROR",
@@ -26,54 +26,54 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Block:
-    """A part of a table that fits on a page: finished text in every cell."""
+    """Part of a table that fits on a page, with formatted text in all cells."""
 
     caption: str
     cells: pd.DataFrame
     text_columns: int = 1
-    """How many columns from the left hold words rather than numbers."""
+    """Number of columns on the left with text instead of numbers."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """All that a table knows, and what readers are shown of it."""
+    """Values of a table and their presentation."""
 
     values: pd.DataFrame
-    """For machines: one thing per column, numbers in full precision."""
+    """Values for programs, in full precision and with one quantity per column."""
     blocks: Sequence[Block]
-    """For people: the same numbers, rounded."""
+    """Rounded values for readers."""
 
 
 ERROR = "error"
-"""The only column of a table that could not be made."""
+"""Name of the only column of a table that could not be built."""
 
 
 def error_table(name: str, error: Exception) -> Table:
-    """Return what is written in place of a table that could not be made."""
+    """Return a table that contains an error message."""
     sentence = f"the table '{name}' could not be made: {one_sentence(error)}"
     values = pd.DataFrame({ERROR: [sentence]})
     return Table(values, [Block("This table could not be made.", values)])
 
 
 def number(value: float, digits: int = 6) -> str:
-    """Return a number as text with so many significant digits."""
+    """Return a number as text with the given number of significant digits."""
     return f"{value:.{digits}g}"
 
 
 def spread(center: float, low: float, high: float, digits: int = 6) -> str:
-    """Return "center [min, max]", or only the centre where the others read the same."""
+    """Return "center [min, max]", or only the centre if all three have the same text."""
     texts = [number(value, digits) for value in (center, low, high)]
     return texts[0] if len(set(texts)) == 1 else f"{texts[0]} [{texts[1]}, {texts[2]}]"
 
 
 def to_csv(table: Table) -> str:
-    """Return the values as CSV; a number is written so that reading it gives it back."""
-    written: str = table.values.to_csv(index=False, lineterminator="\n")
-    return written
+    """Return the values as CSV. Reading a number back gives the same number."""
+    text: str = table.values.to_csv(index=False, lineterminator="\n")
+    return text
 
 
 def to_markdown(table: Table) -> str:
-    """Return the blocks as Markdown tables, each under its caption."""
+    """Return the blocks as Markdown tables, each below its caption."""
     return "\n".join(f"{block.caption}\n\n{markdown_block(block)}" for block in table.blocks)
 
 
@@ -90,12 +90,12 @@ def _markdown_row(cells: Iterable[str]) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Return text so that Markdown shows it in a cell as it is: no HTML, no further cells."""
+    """Escape text for a Markdown cell, so that it contains no HTML and no cell separator."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace("|", r"\|")
 
 
 def to_latex(table: Table) -> str:
-    """Return the blocks as LaTeX tables that may go on over several pages."""
+    """Return the blocks as LaTeX tables that can span several pages."""
     head = "% Needs \\usepackage{booktabs,longtable} and, for so many columns, a wide page.\n"
     return head + "\n".join(map(_latex_block, table.blocks))
 
@@ -124,7 +124,7 @@ def _latex_block(block: Block) -> str:
 
 
 def _latex_row(cells: Iterable[str]) -> str:
-    # A row that begins with a bracket would be read as an option of the \\ before it.
+    # LaTeX would read a bracket at the start of a row as an option of the \\ before it.
     texts = [escape_latex(str(cell)) for cell in cells]
     return " & ".join(f"{{}}{text}" if text.startswith("[") else text for text in texts) + r" \\"
 
@@ -150,5 +150,5 @@ _SPECIAL = re.compile("|".join(map(re.escape, _LATEX)))
 
 
 def escape_latex(text: str) -> str:
-    """Return text so that LaTeX prints it as it is."""
-    return _SPECIAL.sub(lambda found: _LATEX[found.group()], text)
+    """Escape special characters of LaTeX."""
+    return _SPECIAL.sub(lambda match: _LATEX[match.group()], text)

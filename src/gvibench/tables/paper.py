@@ -1,12 +1,12 @@
-"""The paper's performance table beside ours: differences, and a verdict computed for every row.
+"""Compare the performance table of the paper with our results, with a verdict for each row.
 
 A row is
 
-- *reproduced* if its ELBO, test NLL and accuracy are those of our optimum;
-- *impossible as printed* if no predictions on so many test rows can have its accuracy, or none of
-  that accuracy so low a loss: a row that the mean gets wrong costs at least log 2;
-- *not converged in the paper* if it is not at our optimum and neither are the others of its data
-  set, whose ELBOs differ: solvers that arrive agree;
+- *reproduced* if its ELBO, test NLL and accuracy agree with our optimum;
+- *impossible as printed* if no predictions on this number of test rows can have its accuracy, or if
+  its loss is too low for its accuracy (each misclassified row costs at least log 2);
+- *not converged in the paper* if it differs from our optimum and the ELBOs printed for its data set
+  differ from each other, because solvers that have converged agree;
 - *not judged* if our optimum is not known;
 - *not reproduced* otherwise.
 """
@@ -19,8 +19,8 @@ import pandas as pd
 import xarray as xr
 
 from gvibench.errors import UserError
-from gvibench.spec.endings import UNUSABLE
 from gvibench.spec.paper_values import PAPER_RESULTS, PAPER_ROWS, PAPER_STEPS, Printed
+from gvibench.spec.statuses import UNUSABLE
 from gvibench.tables.formats import Block, Table, number
 from gvibench.tables.runs import values_of
 
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 TOLERANCE = 0.015
-"""How far a reproduced ELBO or NLL may be from the printed one, in nats."""
+"""Maximum difference in nats between a reproduced ELBO or NLL and the printed value."""
 REPRODUCED = "reproduced"
 IMPOSSIBLE = "impossible as printed"
 NOT_CONVERGED = "not converged in the paper"
@@ -48,22 +48,22 @@ QUANTITIES = {
     "test_nll": ("test_nll", "test NLL (sum, under q)"),
     "accuracy": ("test_accuracy", "test accuracy"),
 }
-"""What is printed: the metric of a trace, and its name for readers."""
+"""Printed quantities, each with the metric of a trace and its name for readers."""
 DIGITS = {"train_elbo": 7, "test_nll": 7, "accuracy": 3}
 
 
 def build(dataset: xr.Dataset) -> Table:
-    """Return the table: a row for every row of the paper's that the study has run."""
+    """Return a table with a row for each row of the paper that the study covers."""
     values = judge(values_of(dataset))
     records = values.to_dict("records")
     return Table(values, [_verdicts(records), *(_numbers(records, name) for name in QUANTITIES)])
 
 
 def judge(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return the paper's rows with ours beside them, from the table of all runs.
+    """Return the rows of the paper with our results beside them, from the table of all runs.
 
-    Ours are the runs at the paper's step. If the study has none, the row compares the printed
-    numbers with the optimum only.
+    Our results are the runs at the step of the paper. If the study has no such runs, the row
+    compares the printed numbers only with the optimum.
     """
     rows = []
     for _, group in runs.groupby(["dataset", "problem", "method"], sort=False):
@@ -75,10 +75,10 @@ def judge(runs: pd.DataFrame) -> pd.DataFrame:
         at_step = group[group["step"] == PAPER_STEPS[first["source"]][solver]]
         for scale in at_step["init_scale"].unique() if len(at_step) else [None]:
             chosen = at_step[at_step["init_scale"] == scale]
-            named = {"dataset": first["problem"], "solver": first["method"], "init_scale": scale}
-            rows.append({**named, **_row(first, printed, chosen)})
+            labels = {"dataset": first["problem"], "solver": first["method"], "init_scale": scale}
+            rows.append({**labels, **_row(first, printed, chosen)})
     if not rows:
-        raise UserError("the table 'paper' needs a data set and a solver of the paper's")
+        raise UserError("the table 'paper' needs a data set and a solver of the paper")
     return pd.DataFrame(rows)
 
 
@@ -108,7 +108,8 @@ def _row(first: pd.Series, printed: Printed, runs: pd.DataFrame) -> dict[str, An
     at_optimum = Printed(
         row["train_elbo_optimum"], row["test_nll_optimum"], row["accuracy_optimum"], math.nan
     )
-    # A part of the rows under a name of its own is our guess; the name of the set, the print's.
+    # The paper states the size of the full data set. A subset under another label is our guess, and
+    # then the number of its rows counts.
     stated, stated_train = PAPER_ROWS[source]
     n_test = stated - stated_train if first["dataset"] == source else row["n_test"]
     others = [result.train_elbo for result in PAPER_RESULTS[source].values()]
@@ -119,9 +120,18 @@ def _row(first: pd.Series, printed: Printed, runs: pd.DataFrame) -> dict[str, An
 def verdict(
     printed: Printed, optimum: Printed, elbos: Sequence[float], n_test: int
 ) -> tuple[str, str]:
-    """Judge a printed row, and say why.
+    """Return the verdict on a printed row and its reason.
 
-    `elbos` are the ELBOs that all solvers print for the data set, `n_test` the test rows they had.
+    Parameters
+    ----------
+    printed
+        Printed row.
+    optimum
+        Our optimum.
+    elbos
+        Printed ELBOs of all solvers on the data set.
+    n_test
+        Number of test rows.
     """
     accuracy = printed.accuracy
     correct = round(accuracy * n_test)
@@ -130,7 +140,7 @@ def verdict(
             f"{n_test} test rows allow no accuracy of {accuracy:g}: "
             f"{correct}/{n_test} is {correct / n_test:.3f}"
         )
-    # Half a unit of the last printed digit may be rounding.
+    # The printed accuracy is rounded, so it may be off by half a unit of its last digit.
     least = (1.0 - accuracy - 5e-4) * n_test * math.log(2.0)
     if printed.test_nll < least:
         return IMPOSSIBLE, (
@@ -170,8 +180,8 @@ def _verdicts(records: Sequence[dict[Any, Any]]) -> Block:
     }
     caption = (
         "The rows of the paper's performance table. A reproduced row has ELBO and test NLL within "
-        f"{TOLERANCE:g} nats of our optimum, and its accuracy to three digits. Seconds are of "
-        "other machines and of other numbers of iterations: they do not compare."
+        f"{TOLERANCE:g} nats of our optimum, and its accuracy to three digits. Seconds are not "
+        "comparable, because machines and numbers of iterations differ."
     )
     return Block(caption, pd.DataFrame(cells), text_columns=4)
 
@@ -192,9 +202,9 @@ def _numbers(records: Sequence[dict[Any, Any]], name: str) -> Block:
         "difference ": [_signed(row[f"{name}_optimum_difference"]) for row in records],
     }
     caption = (
-        f"{title[0].upper()}{title[1:]}: printed, ours after so many iterations at the paper's "
-        "step (mean over the seeds that neither diverged nor failed; –: not run at this step), "
-        "and at the optimum."
+        f"{title[0].upper()}{title[1:]}: printed values, our values after the given number of "
+        "iterations at the paper's step (mean over the seeds that neither diverged nor failed; "
+        "–: not run at this step), and values at the optimum."
     )
     return Block(caption, pd.DataFrame(cells), text_columns=2)
 

@@ -1,4 +1,4 @@
-"""Performance of each solver: where it ended, how fast it was, how far behind the best."""
+"""Build the table of performance: final values, efforts, and differences to the best."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,23 +10,23 @@ import xarray as xr
 from gvibench.analysis.configurations import Configuration, configurations
 from gvibench.analysis.gaps import Effort, final, first_reached, gap, measured, settled
 from gvibench.analysis.ranking import RULE, TIE, TIE_LEVEL, Ranking
-from gvibench.spec.endings import STATUSES, UNUSABLE
+from gvibench.spec.statuses import STATUSES, UNUSABLE
 from gvibench.tables.formats import Block, Table, number, spread
 
 __all__ = ["LEVELS", "NEVER", "NONE", "NO_STEP", "UNDEFINED", "build", "compact", "values_of"]
 
 LEVELS = (1e-2, 1e-4, 1e-6)
-"""Objective gaps, in nats, to which efforts are counted."""
+"""Objective gaps in nats for which the table contains efforts."""
 NEVER = "never"
-"""In place of a number: no seed got there."""
+"""Text in place of a number if no seed reached the level."""
 UNDEFINED = "undefined"
-"""In place of a number: the problem has no such quantity."""
+"""Text in place of a number if the problem does not have this quantity."""
 NO_STEP = "no step worked"
-"""In place of a number: the tuning stage found no step for this solver."""
+"""Text in place of a number if tuning found no step for this solver."""
 NONE = "–"
-"""In place of a text: there is nothing to say."""
-ALONE = "no common seed"
-"""In place of a number: no seed is usable here and with the best configuration."""
+"""Text of an empty cell."""
+NO_COMMON_SEED = "no common seed"
+"""Text in place of a number if no seed is usable here and in the best configuration."""
 STATISTICS = ("median", "mean", "min", "max")
 
 METRICS = {
@@ -39,33 +39,33 @@ METRICS = {
     "gap": "objective gap",
     "seconds": "seconds",
 }
-"""Final values, with their names for readers."""
+"""Final values and their names for readers."""
 EFFORTS = {"first": first_reached, "settled": settled}
 DIGITS = {"test_accuracy": 4, "gap": 3, "difference": 3, "seconds": 3, "iterations": 4}
 DECIMALS = 10
-"""Readers see gaps and differences rounded to this many decimals: the rest is rounding error."""
+"""Decimals of gaps and differences for readers, because further digits are rounding errors."""
 SHOWN = "median [min, max] over the seeds that neither diverged nor failed"
 OVERLAP = (
-    "A difference in (brackets) may be due to the seeds: the ranges of the final gaps overlap, "
-    f"gaps below {TIE:g} nat counting as {TIE:g}."
+    "A difference in (brackets) may be due to the seeds, because the ranges of the final gaps "
+    f"overlap (gaps below {TIE:g} nat count as {TIE:g})."
 )
 REACHED = (
-    "First reached: the gap is at most the level for the first time. Settled: from there on it "
-    "stays at most the level. Between two records the gap is taken to fall exponentially."
+    "First reached: the gap is at most the level for the first time. Settled: from there on, the "
+    "gap stays at most the level. Between two records the gap is assumed to decay exponentially."
 )
 
 Records = Sequence[dict[Any, Any]]
 
 
 def build(dataset: xr.Dataset) -> Table:
-    """Return the table: a row for each configuration, statistics over its seeds."""
+    """Return a table with a row for each configuration and statistics over its seeds."""
     values = values_of(dataset)
     records = values.to_dict("records")
     return Table(values, [_endings(records), _efforts(records), _comparison(records)])
 
 
 def values_of(dataset: xr.Dataset) -> pd.DataFrame:
-    """Return a row for each configuration, each number in a column of its own."""
+    """Return the values of the table, one row per configuration and one number per column."""
     configs = configurations(dataset)
     ranking = Ranking.of(dataset)
     best = ranking.best(configs, lambda config: config.problem)
@@ -84,17 +84,19 @@ def values_of(dataset: xr.Dataset) -> pd.DataFrame:
             "seeds": len(config.runs),
             **{status: config.endings[status] for status in STATUSES},
         }
-        nothing = _why_nothing(config, _note(dataset, "tuning_note", config))
-        for name, of_runs in finals.items():
-            row |= _statistics(name, of_runs[config.usable], nothing or UNDEFINED)
+        placeholder = _placeholder(config, _note(dataset, "tuning_note", config))
+        for name, values in finals.items():
+            row |= _statistics(name, values[config.usable], placeholder or UNDEFINED)
         for (kind, level), effort in efforts.items():
-            row |= _effort_columns(config, kind, level, effort, nothing)
-        row |= _against(config, best[config.problem], ranking, finals["objective"], seeds, nothing)
+            row |= _effort_columns(config, kind, level, effort, placeholder)
+        row |= _compare_with_best(
+            config, best[config.problem], ranking, finals["objective"], seeds, placeholder
+        )
         for name in ("tuning_trials", "tuning_iterations", "tuning_seconds"):
             row[name] = dataset[name].values[config.runs[0]].item()
         row["tuning_note"] = _note(dataset, "tuning_note", config) or NONE
         rows.append(row)
-    # Fields that vary on some data sets only are constant, and not named, on the others.
+    # A field that varies only on some data sets has no value on the others.
     return pd.DataFrame(rows).astype(object).fillna("")
 
 
@@ -116,8 +118,8 @@ def _note(dataset: xr.Dataset, name: str, config: Configuration) -> str:
     return str(dataset[name].values[config.runs[0]]) if name in dataset else ""
 
 
-def _why_nothing(config: Configuration, tuning_note: str) -> str:
-    """Return what stands in place of the numbers of a configuration without usable seeds."""
+def _placeholder(config: Configuration, tuning_note: str) -> str:
+    """Return the text in place of numbers for a configuration without usable seeds, else ""."""
     if len(config.usable):
         return ""
     if NO_STEP in tuning_note:
@@ -125,47 +127,47 @@ def _why_nothing(config: Configuration, tuning_note: str) -> str:
     return " or ".join(status for status in UNUSABLE if config.endings[status])
 
 
-def _statistics(name: str, values: np.ndarray, nothing: str) -> dict[str, Any]:
-    """Return the columns of one quantity, over the seeds that have it."""
+def _statistics(name: str, values: np.ndarray, placeholder: str) -> dict[str, Any]:
+    """Return the columns of a quantity over the seeds that have it."""
     known = values[np.isfinite(values)]
     if len(known) == 0:
-        return {f"{name}_{statistic}": nothing for statistic in STATISTICS}
-    found = (np.median(known), known.mean(), known.min(), known.max())
-    return {f"{name}_{key}": float(value) for key, value in zip(STATISTICS, found, strict=True)}
+        return {f"{name}_{statistic}": placeholder for statistic in STATISTICS}
+    results = (np.median(known), known.mean(), known.min(), known.max())
+    return {f"{name}_{key}": float(value) for key, value in zip(STATISTICS, results, strict=True)}
 
 
 def _effort_columns(
-    config: Configuration, kind: str, level: float, effort: Effort, nothing: str
+    config: Configuration, kind: str, level: float, effort: Effort, placeholder: str
 ) -> dict[str, Any]:
-    """Return the columns of the effort to one level, over the seeds that got there."""
-    end = f"{kind}_{level:g}"
+    """Return the columns of the effort to reach a level, over the seeds that reached it."""
+    suffix = f"{kind}_{level:g}"
     columns: dict[str, Any] = {
-        f"reached_{end}": int(np.isfinite(effort.iterations[config.runs]).sum())
+        f"reached_{suffix}": int(np.isfinite(effort.iterations[config.runs]).sum())
     }
     for name in ("iterations", "seconds"):
         values = getattr(effort, name)[config.usable]
-        columns |= _statistics(f"{name}_{end}", values, nothing or NEVER)
-    # How much the recording schedule leaves open.
+        columns |= _statistics(f"{name}_{suffix}", values, placeholder or NEVER)
+    # Limits of the effort that follow from the recording schedule.
     for name in ("least", "most"):
         known = getattr(effort, name)[config.usable]
         known = known[np.isfinite(known)]
-        columns[f"iterations_{end}_at_{name}"] = (
-            float(np.median(known)) if len(known) else nothing or NEVER
+        columns[f"iterations_{suffix}_at_{name}"] = (
+            float(np.median(known)) if len(known) else placeholder or NEVER
         )
     return columns
 
 
-def _against(
+def _compare_with_best(
     config: Configuration,
     best: Configuration,
     ranking: Ranking,
     objective: np.ndarray,
     seeds: np.ndarray,
-    nothing: str,
+    placeholder: str,
 ) -> dict[str, Any]:
     """Compare final objectives with the best configuration of the problem, seed by seed.
 
-    `objective` is the one by which all runs of the problem are compared.
+    `objective` contains the values by which runs of the same problem are compared.
     """
     ours = {seeds[run]: objective[run] for run in config.usable}
     theirs = {seeds[run]: objective[run] for run in best.usable}
@@ -178,12 +180,12 @@ def _against(
         else NONE,
         "is_best": config is best and has_best,
         "tied_with_best": tied and config is not best,
-        **_statistics("difference_to_best", pairs, nothing or ALONE),
+        **_statistics("difference_to_best", pairs, placeholder or NO_COMMON_SEED),
         "bands_overlap_best": ranking.overlap(config, best),
     }
 
 
-# What readers are shown
+# Presentation for readers
 
 
 def _key(records: Records) -> dict[str, list[str]]:
@@ -197,7 +199,7 @@ def _key(records: Records) -> dict[str, list[str]]:
 
 
 def ended(row: dict[Any, Any]) -> str:
-    """Return how many seeds ended in which way, e.g. "4 converged, 1 failed"."""
+    """Return the number of seeds by status, for example "4 converged, 1 failed"."""
     return ", ".join(f"{row[status]} {status}" for status in STATUSES if row[status])
 
 
@@ -208,8 +210,8 @@ def _endings(records: Records) -> Block:
             cells[title] = [_cell(row, name) for row in records]
     caption = (
         f"Final values: {SHOWN}. Objectives and negative log-likelihoods in nats, with exact "
-        "expectations where objective_exact is recorded; the paper's train ELBO leaves out the "
-        "trace term."
+        "expectations where objective_exact is recorded. The paper's train ELBO omits the trace "
+        "term."
     )
     return Block(caption, pd.DataFrame(cells), text_columns=2)
 
@@ -222,7 +224,7 @@ def _efforts(records: Records) -> Block:
             cells[title] = [_reached(row, name) for row in records]
     caption = (
         "Effort until the objective gap is at most a level in nats: median [min, max] over the "
-        f"seeds that got there, whose count is given where it is not all of them. {REACHED}"
+        f"seeds that reached it. Their number is given if not all seeds did. {REACHED}"
     )
     return Block(caption, pd.DataFrame(cells), text_columns=2)
 
@@ -248,14 +250,14 @@ def _comparison(records: Records) -> Block:
         cells["tuning trials"] = [str(row["tuning_trials"]) for row in records]
         cells["tuning iterations"] = [str(row["tuning_iterations"]) for row in records]
         cells["tuning seconds"] = [number(row["tuning_seconds"], 3) for row in records]
-        caption += " Tuning: what the choice of step and C0 cost."
+        caption += " Tuning columns: cost of choosing the step and C0."
     if any(row["tuning_note"] != NONE for row in records):
         cells["tuning notes"] = [row["tuning_note"] for row in records]
     return Block(caption, pd.DataFrame(cells), text_columns=2)
 
 
 def compact(values: pd.DataFrame) -> Block:
-    """Return the one block that fits on a screen: each solver at its best."""
+    """Return a block that fits on a screen, with each solver at its best configuration."""
     records = [row for row in values.to_dict("records") if row["best_of_solver"]]
     cells = _key(records)
     cells["objective gap"] = [_cell(row, "gap") for row in records]

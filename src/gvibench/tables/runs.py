@@ -1,4 +1,4 @@
-"""Every run in one line: what it was, how it ended, and which spec and code made it."""
+"""Build the table of runs: settings, final values, and hashes of spec and code."""
 
 import json
 
@@ -26,13 +26,13 @@ OPTIMAL = ("objective", "train_elbo_paper", "test_nll", "test_accuracy")
 
 
 def build(dataset: xr.Dataset) -> Table:
-    """Return the table: a row for every run."""
+    """Return a table with a row for each run."""
     values = values_of(dataset)
     return Table(values, [_block(values)])
 
 
 def values_of(dataset: xr.Dataset) -> pd.DataFrame:
-    """Return a row for every run, numbers in full precision."""
+    """Return a row for each run, with numbers in full precision."""
     sources = [json.loads(spec)["data"]["dataset"] for spec in dataset["spec"].values]
     columns = {
         name: dataset[name].values
@@ -52,10 +52,11 @@ def values_of(dataset: xr.Dataset) -> pd.DataFrame:
 
 
 def _labels(dataset: xr.Dataset, name: str) -> np.ndarray:
-    found = np.empty(dataset.sizes["run"], dtype=object)
-    for one in configurations(dataset):
-        found[one.runs] = getattr(one, name)
-    return found
+    """Return an attribute of its configuration for each run."""
+    labels = np.empty(dataset.sizes["run"], dtype=object)
+    for config in configurations(dataset):
+        labels[config.runs] = getattr(config, name)
+    return labels
 
 
 def _block(values: pd.DataFrame) -> Block:
@@ -71,5 +72,5 @@ def _block(values: pd.DataFrame) -> Block:
         "seconds": values["seconds"].map(lambda value: number(value, 3)),
         "spec": values["spec_hash"],
     }
-    caption = "Every run: where it ended, and the hash that names it."
+    caption = "All runs with their final values and the hashes of their specs."
     return Block(caption, pd.DataFrame(cells), text_columns=2)

@@ -1,4 +1,4 @@
-"""Time per iteration against the number of features, with the exponents of its growth."""
+"""Build the table of times per iteration by the number of features, with growth exponents."""
 
 import math
 
@@ -16,39 +16,41 @@ DIGITS = 4
 
 
 def build(dataset: xr.Dataset) -> Table:
-    """Return the table: a row for every solver at every size."""
-    measured = measure(dataset)
-    return Table(
-        pd.DataFrame([_values(one) for one in measured]), [_times(measured), _growth(measured)]
-    )
+    """Return a table with a row for each solver at each size."""
+    runtimes = measure(dataset)
+    values = pd.DataFrame([_values(runtime) for runtime in runtimes])
+    return Table(values, [_times(runtimes), _growth(runtimes)])
 
 
-def _values(one: Runtime) -> dict[str, object]:
+def _values(runtime: Runtime) -> dict[str, object]:
     return {
-        "method": one.line,
-        "solver": one.solver_id,
-        "training_rows": one.rows,
-        "features": one.features,
-        "runs": one.runs,
-        "seconds_per_iteration_mean": one.mean,
-        "seconds_per_iteration_min": one.low,
-        "seconds_per_iteration_max": one.high,
-        "operations_paper": _operations(PAPER, one),
-        "operations_ours": _operations(OURS, one),
+        "method": runtime.line,
+        "solver": runtime.solver_id,
+        "training_rows": runtime.rows,
+        "features": runtime.features,
+        "runs": runtime.runs,
+        "seconds_per_iteration_mean": runtime.mean,
+        "seconds_per_iteration_min": runtime.low,
+        "seconds_per_iteration_max": runtime.high,
+        "operations_paper": _operations(PAPER, runtime),
+        "operations_ours": _operations(OURS, runtime),
     }
 
 
-def _operations(counts: dict[str, Work], one: Runtime) -> float | str:
-    known = counts.get(one.solver_id)
-    return NONE if known is None else known(one.rows, one.features)
+def _operations(counts: dict[str, Work], runtime: Runtime) -> float | str:
+    work = counts.get(runtime.solver_id)
+    return NONE if work is None else work(runtime.rows, runtime.features)
 
 
-def _times(measured: list[Runtime]) -> Block:
-    lines = unique(one.line for one in measured)
+def _times(runtimes: list[Runtime]) -> Block:
+    lines = unique(runtime.line for runtime in runtimes)
     rows = []
-    for size in unique((one.rows, one.features) for one in measured):
-        here = {one.line: one for one in measured if (one.rows, one.features) == size}
-        cells = {line: _milliseconds(one) for line, one in here.items()}
+    for size in unique((runtime.rows, runtime.features) for runtime in runtimes):
+        cells = {
+            runtime.line: _milliseconds(runtime)
+            for runtime in runtimes
+            if (runtime.rows, runtime.features) == size
+        }
         rows.append(
             {"training rows": str(size[0]), "features": str(size[1])}
             | {line: cells.get(line, NONE) for line in lines}
@@ -57,14 +59,14 @@ def _times(measured: list[Runtime]) -> Block:
     return Block(caption, pd.DataFrame(rows), text_columns=0)
 
 
-def _milliseconds(one: Runtime) -> str:
-    return spread(1e3 * one.mean, 1e3 * one.low, 1e3 * one.high, DIGITS)
+def _milliseconds(runtime: Runtime) -> str:
+    return spread(1e3 * runtime.mean, 1e3 * runtime.low, 1e3 * runtime.high, DIGITS)
 
 
-def _growth(measured: list[Runtime]) -> Block:
+def _growth(runtimes: list[Runtime]) -> Block:
     rows = []
-    for size, line in unique((one.rows, one.line) for one in measured):
-        points = [one for one in measured if (one.rows, one.line) == (size, line)]
+    for size, line in unique((runtime.rows, runtime.line) for runtime in runtimes):
+        points = [runtime for runtime in runtimes if (runtime.rows, runtime.line) == (size, line)]
         counted = {
             name: counts.get(points[0].solver_id)
             for name, counts in (("paper's count", PAPER), ("our count", OURS))
@@ -73,22 +75,22 @@ def _growth(measured: list[Runtime]) -> Block:
             {
                 "solver": line,
                 "training rows": str(size),
-                "measured": _power(exponent(points, lambda one: one.mean)),
+                "measured": _power(exponent(points, lambda point: point.mean)),
                 **{name: _power_of(points, work) for name, work in counted.items()},
             }
         )
     caption = (
-        "Exponent p of time ~ d^p over the larger half of the sizes, measured and as operation "
-        f"counts have it: the paper's are of the update alone, ours include g and H. {NONE}: "
-        "fewer than two sizes, or no count."
+        "Exponent p of time ~ d^p over the larger half of the sizes, measured and predicted by "
+        "operation counts. The paper counts only the update, our count includes g and H. "
+        f"{NONE}: fewer than two sizes, or no count."
     )
     return Block(caption, pd.DataFrame(rows))
 
 
 def _power_of(points: list[Runtime], work: Work | None) -> str:
-    return (
-        NONE if work is None else _power(exponent(points, lambda one: work(one.rows, one.features)))
-    )
+    if work is None:
+        return NONE
+    return _power(exponent(points, lambda point: work(point.rows, point.features)))
 
 
 def _power(value: float) -> str:

@@ -1,4 +1,4 @@
-"""The theory measured: constants, claimed bounds and the PL inequality, run by run."""
+"""Build the table of theory checks: constants, claimed bounds and the PL inequality by run."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -12,8 +12,8 @@ from gvibench.tables.formats import Block, Table, number
 
 __all__ = ["build"]
 
-NOTHING = "–"
-"""In place of what there is none of."""
+NONE = "–"
+"""Text of an empty cell."""
 DIGITS = 3
 SR_VN = "sr-vn"
 CONSTANTS = ("delta", "smoothness", "lambda_min", "lambda_max", "xi_l", "xi_u", "rho_1", "rho_2")
@@ -23,10 +23,10 @@ Cells = dict[str, Callable[[Measurement], str]]
 
 
 def build(dataset: xr.Dataset) -> Table:
-    """Return the table: a row for every run."""
-    every = measure(dataset)
-    measured = [one for one in every if one.constants is not None]
-    claimed = [one for one in measured if one.claim is not None]
+    """Return a table with a row for each run."""
+    runs = measure(dataset)
+    measured = [run for run in runs if run.constants is not None]
+    claimed = [run for run in measured if run.claim is not None]
     blocks = [
         Block(caption, _cells(shown, columns), text_columns=2)
         for caption, shown, columns in (
@@ -36,39 +36,39 @@ def build(dataset: xr.Dataset) -> Table:
         )
         if shown
     ]
-    values = pd.DataFrame([_row(one) for one in every], dtype=object).fillna("")
-    return Table(values, [*blocks, _findings(every)])
+    values = pd.DataFrame([_row(run) for run in runs], dtype=object).fillna("")
+    return Table(values, [*blocks, _findings(runs)])
 
 
-# For machines
+# Values for programs
 
 
-def _row(one: Measurement) -> Columns:
-    configuration, constants = one.configuration, one.constants
+def _row(run: Measurement) -> Columns:
+    config, constants = run.configuration, run.constants
     row: Columns = {
-        "dataset": configuration.dataset,
-        "problem": configuration.panel,
-        "solver": configuration.solver,
-        "method": configuration.line,
-        "solver_id": configuration.solver_id,
-        "step": configuration.step,
-        "init_scale": configuration.init_scale,
-        "seed": one.seed,
-        "not_measured": one.missing,
+        "dataset": config.dataset,
+        "problem": config.panel,
+        "solver": config.solver,
+        "method": config.line,
+        "solver_id": config.solver_id,
+        "step": config.step,
+        "init_scale": config.init_scale,
+        "seed": run.seed,
+        "not_measured": run.missing,
     }
     if constants is not None:
         row |= {name: getattr(constants, name) for name in CONSTANTS}
-    if constants is not None and configuration.solver_id == SR_VN:
-        row["eta"] = constants.eta(configuration.step)
-        row["omega_m"], row["omega_C"] = constants.omegas(configuration.step)
-    if one.claim is not None:
-        row |= _claim_columns(one.claim)
-    for name, found in (("pl_printed", one.pl_printed), ("pl_valid", one.pl_valid)):
-        if found is not None:
-            row |= {name: found.constant, **_verdict_columns(name, found.verdict)}
-    row["pl_measured"] = one.pl_measured
-    row |= _verdict_columns("fisher_lemma", one.fisher)
-    row["failures"] = "; ".join(one.failures)
+    if constants is not None and config.solver_id == SR_VN:
+        row["eta"] = constants.eta(config.step)
+        row["omega_m"], row["omega_C"] = constants.omegas(config.step)
+    if run.claim is not None:
+        row |= _claim_columns(run.claim)
+    for name, inequality in (("pl_printed", run.pl_printed), ("pl_valid", run.pl_valid)):
+        if inequality is not None:
+            row |= {name: inequality.constant, **_verdict_columns(name, inequality.verdict)}
+    row["pl_measured"] = run.pl_measured
+    row |= _verdict_columns("fisher_lemma", run.fisher)
+    row["failures"] = "; ".join(run.failures)
     return row
 
 
@@ -100,127 +100,129 @@ def _verdict_columns(name: str, verdict: Verdict | None) -> Columns:
     return {f"{name}_held": verdict.held, f"{name}_violated_at": verdict.violated_at}
 
 
-# For people
+# Cells for readers
 
 
 def _number(value: float) -> str:
-    return NOTHING if math.isnan(value) else number(value, DIGITS)
+    return NONE if math.isnan(value) else number(value, DIGITS)
 
 
 def _held(verdict: Verdict | None) -> str:
     if verdict is None:
-        return NOTHING
+        return NONE
     return "yes" if verdict.held else f"no: iteration {verdict.violated_at}"
 
 
-def _of_constants(name: str) -> Callable[[Measurement], str]:
-    return lambda one: _number(getattr(one.constants, name))
+def _constant(name: str) -> Callable[[Measurement], str]:
+    return lambda run: _number(getattr(run.constants, name))
 
 
-def _of_claim(name: str) -> Callable[[Measurement], str]:
-    return lambda one: _number(getattr(one.claim, name))
+def _claim_number(name: str) -> Callable[[Measurement], str]:
+    return lambda run: _number(getattr(run.claim, name))
 
 
-def _applicable(one: Measurement) -> str:
-    reason = one.claim.not_applicable if one.claim else ""
+def _applicable(run: Measurement) -> str:
+    reason = run.claim.not_applicable if run.claim else ""
     return f"no: {reason}" if reason else "yes"
 
 
-def _of_inequality(found: Inequality | None) -> str:
-    return NOTHING if found is None else f"{_number(found.constant)}, {_held(found.verdict)}"
+def _inequality(inequality: Inequality | None) -> str:
+    if inequality is None:
+        return NONE
+    return f"{_number(inequality.constant)}, {_held(inequality.verdict)}"
 
 
-def _eta(one: Measurement) -> float:
-    if one.constants is None or one.configuration.solver_id != SR_VN:
+def _eta(run: Measurement) -> float:
+    if run.constants is None or run.configuration.solver_id != SR_VN:
         return math.nan
-    return one.constants.eta(one.configuration.step)
+    return run.constants.eta(run.configuration.step)
 
 
-def _last_bound(one: Measurement) -> str:
-    bound = one.claim.bound if one.claim else None
-    return NOTHING if bound is None else _number(float(bound[-1]))
+def _last_bound(run: Measurement) -> str:
+    bound = run.claim.bound if run.claim else None
+    return NONE if bound is None else _number(float(bound[-1]))
 
 
-def _value(place: int) -> Callable[[Measurement], str]:
-    def text(one: Measurement) -> str:
-        values = one.claim.values if one.claim else ()
-        return _number(float(values[place])) if len(values) else NOTHING
+def _value(index: int) -> Callable[[Measurement], str]:
+    def text(run: Measurement) -> str:
+        values = run.claim.values if run.claim else ()
+        return _number(float(values[index])) if len(values) else NONE
 
     return text
 
 
 KEY_CELLS: Cells = {
-    "data set": lambda one: one.configuration.panel,
-    "solver": lambda one: one.configuration.line,
-    "step": lambda one: number(one.configuration.step),
-    "C0": lambda one: number(one.configuration.init_scale),
-    "seed": lambda one: str(one.seed),
+    "data set": lambda run: run.configuration.panel,
+    "solver": lambda run: run.configuration.line,
+    "step": lambda run: number(run.configuration.step),
+    "C0": lambda run: number(run.configuration.init_scale),
+    "seed": lambda run: str(run.seed),
 }
 
 CONSTANTS_CAPTION = (
     "Constants of each run over its recorded iterates: strong convexity delta and smoothness M of "
     "the loss, the smallest eigenvalue of V, the smallest and largest Frobenius norm of C, and eta "
-    "of the theorem on SR-VN at the step of the run."
+    "of the SR-VN theorem at the step of the run."
 )
 CONSTANTS_CELLS: Cells = {
-    "delta": _of_constants("delta"),
-    "M": _of_constants("smoothness"),
-    "lambda_min": _of_constants("lambda_min"),
-    "xi_l": _of_constants("xi_l"),
-    "xi_u": _of_constants("xi_u"),
-    "rho_1": _of_constants("rho_1"),
-    "rho_2": _of_constants("rho_2"),
-    "eta": lambda one: _number(_eta(one)),
+    "delta": _constant("delta"),
+    "M": _constant("smoothness"),
+    "lambda_min": _constant("lambda_min"),
+    "xi_l": _constant("xi_l"),
+    "xi_u": _constant("xi_u"),
+    "rho_1": _constant("rho_1"),
+    "rho_2": _constant("rho_2"),
+    "eta": lambda run: _number(_eta(run)),
 }
 
 BOUND_CAPTION = (
-    "Claimed bounds, value(t) <= exp(-rate t) value(0), of the objective gap (SR-VN, flow) or of "
-    "the squared Wasserstein distance to the optimum (Wasserstein). Rates are per iteration, those "
-    "of the flow per unit of time. Permissible steps: the longest as printed, and as the argument "
-    "needs it. Loose: by how many orders of magnitude the last value above rounding was below its "
-    "bound."
+    "Claimed bounds, value(t) <= exp(-rate t) value(0), of the objective gap (SR-VN, flow) or the "
+    "squared Wasserstein distance to the optimum (Wasserstein). Rates are per iteration, except "
+    "for the flow, whose rates are per unit of time. Permissible steps: the largest as printed, "
+    "and the largest that the proof supports. Loose: orders of magnitude between the last "
+    "value above rounding and its bound."
 )
 BOUND_CELLS: Cells = {
-    "claim": lambda one: one.claim.name if one.claim else NOTHING,
-    "step, printed": _of_claim("printed_step"),
-    "step, needed": _of_claim("needed_step"),
+    "claim": lambda run: run.claim.name if run.claim else NONE,
+    "step, printed": _claim_number("printed_step"),
+    "step, needed": _claim_number("needed_step"),
     "applicable": _applicable,
     "first value": _value(0),
     "last value": _value(-1),
     "last bound": _last_bound,
-    "claimed rate": _of_claim("claimed_rate"),
-    "measured rate": _of_claim("measured_rate"),
-    "held throughout": lambda one: _held(one.claim.verdict if one.claim else None),
-    "loose": _of_claim("orders_loose"),
+    "claimed rate": _claim_number("claimed_rate"),
+    "measured rate": _claim_number("measured_rate"),
+    "held throughout": lambda run: _held(run.claim.verdict if run.claim else None),
+    "loose": _claim_number("orders_loose"),
 }
 
 PL_CAPTION = (
-    "The PL inequality, |grad|^2 >= 2 mu gap in the Fisher-Rao norm: mu as printed and from the "
-    "valid bound on the Fisher matrix, each with whether it held at every recorded iterate; the "
-    "largest mu with which it did; and whether the printed bound on the Fisher matrix held at the "
-    "iterates that were kept."
+    "The PL inequality, |grad|^2 >= 2 mu gap in the Fisher-Rao norm. Printed and valid: mu as "
+    "printed and mu from the valid bound on the Fisher matrix, and whether the inequality held at "
+    "all recorded iterates. Measured: the largest mu with which it held. Fisher lemma: whether the "
+    "printed bound on the Fisher matrix held at the stored iterates."
 )
 PL_CELLS: Cells = {
-    "mu printed, held": lambda one: _of_inequality(one.pl_printed),
-    "mu valid, held": lambda one: _of_inequality(one.pl_valid),
-    "mu measured": lambda one: _number(one.pl_measured),
-    "Fisher lemma held": lambda one: _held(one.fisher),
+    "mu printed, held": lambda run: _inequality(run.pl_printed),
+    "mu valid, held": lambda run: _inequality(run.pl_valid),
+    "mu measured": lambda run: _number(run.pl_measured),
+    "Fisher lemma held": lambda run: _held(run.fisher),
 }
 
-FINDINGS_CAPTION = "Where a claim fails, or a run could not be measured."
+FINDINGS_CAPTION = "Claims that fail, and runs that could not be measured."
 
 
 def _cells(shown: Sequence[Measurement], columns: Cells) -> pd.DataFrame:
     return pd.DataFrame(
-        {title: [text(one) for one in shown] for title, text in (KEY_CELLS | columns).items()}
+        {title: [text(run) for run in shown] for title, text in (KEY_CELLS | columns).items()}
     )
 
 
-def _findings(every: Sequence[Measurement]) -> Block:
+def _findings(runs: Sequence[Measurement]) -> Block:
     rows = [
-        {title: text(one) for title, text in KEY_CELLS.items()} | {"finding": finding}
-        for one in every
-        for finding in one.findings
+        {title: text(run) for title, text in KEY_CELLS.items()} | {"finding": finding}
+        for run in runs
+        for finding in run.findings
     ]
     if not rows:
         rows = [dict.fromkeys(KEY_CELLS, "all") | {"finding": "no claim fails"}]

@@ -1,11 +1,11 @@
-"""Winners: who gets to a small gap first, on which data, and by how much."""
+"""Build the table of winners: the first solver to reach a small gap on each problem."""
 
 from typing import Any
 
 import pandas as pd
 import xarray as xr
 
-from gvibench.spec.endings import UNUSABLE
+from gvibench.spec.statuses import UNUSABLE
 from gvibench.tables.formats import Block, Table, number
 from gvibench.tables.performance import LEVELS, REACHED, values_of
 
@@ -13,21 +13,21 @@ __all__ = ["build"]
 
 MEASURES = {"iterations": "fewest iterations", "seconds": "least time (s)"}
 CLOSEST = "smallest final gap (nat)"
-"""What solvers compete for where none of them settles at any level."""
+"""Measure that decides if no solver settles at any level."""
 UNRESOLVED = "not resolved by the records"
-"""In place of a factor: the recording schedule leaves open who was first."""
+"""Text in place of a factor if the recording schedule cannot decide which solver was first."""
 
 
 def build(dataset: xr.Dataset) -> Table:
-    """Return the table: a row for each problem and measure, solvers at their best.
+    """Return a table with a row for each problem and measure, with each solver at its best.
 
-    Solvers compete for the smallest gap of `LEVELS` at which any of them settles with each seed.
+    Solvers are compared at the smallest gap of `LEVELS` at which all seeds of some solver settle.
     """
     values = values_of(dataset)
     best = values[values["best_of_solver"]]
     rows = []
-    for problem, of_problem in best.groupby("problem", sort=False):
-        records = list(of_problem.to_dict("records"))
+    for problem, group in best.groupby("problem", sort=False):
+        records = list(group.to_dict("records"))
         level = _common_level(records)
         if level is None:
             rows.append({"problem": problem, **_closest(records)})
@@ -37,6 +37,7 @@ def build(dataset: xr.Dataset) -> Table:
 
 
 def _common_level(records: list[dict[Any, Any]]) -> float | None:
+    """Return the smallest level at which all seeds of some solver settle, or None."""
     for level in sorted(LEVELS):
         if any(_settles(row, level) for row in records):
             return level
@@ -48,6 +49,7 @@ def _settles(row: dict[Any, Any], level: float) -> bool:
 
 
 def _first(records: list[dict[Any, Any]], level: float, measure: str) -> dict[str, Any]:
+    """Return the row of the solver that settles first at a level."""
     name = f"{measure}_settled_{level:g}_median"
     ordered = sorted((row for row in records if _settles(row, level)), key=lambda row: row[name])
     winner = ordered[0]
@@ -66,18 +68,23 @@ def _first(records: list[dict[Any, Any]], level: float, measure: str) -> dict[st
 
 
 def _is_resolved(winner: dict[Any, Any], other: dict[Any, Any], level: float) -> bool:
-    end = f"settled_{level:g}"
-    latest, earliest = winner[f"iterations_{end}_at_most"], other[f"iterations_{end}_at_least"]
+    """Return whether the recording schedule shows that the winner was first."""
+    suffix = f"settled_{level:g}"
+    latest, earliest = (
+        winner[f"iterations_{suffix}_at_most"],
+        other[f"iterations_{suffix}_at_least"],
+    )
     exact = all(
-        row[f"iterations_{end}_at_most"] == row[f"iterations_{end}_at_least"]
+        row[f"iterations_{suffix}_at_most"] == row[f"iterations_{suffix}_at_least"]
         for row in (winner, other)
     )
     return exact or bool(latest < earliest)
 
 
 def _closest(records: list[dict[Any, Any]]) -> dict[str, Any]:
+    """Return the row of the solver with the smallest final gap."""
     usable = [row for row in records if isinstance(row["gap_median"], float)]
-    # As in the ranking: a solver with fewer seeds that diverged or failed comes first.
+    # As in the ranking, a solver with fewer diverged or failed seeds comes first.
     ordered = sorted(
         usable, key=lambda row: (sum(row[status] for status in UNUSABLE), row["gap_median"])
     )
@@ -110,12 +117,12 @@ def _block(rows: list[dict[str, Any]]) -> Block:
         "did not settle": [row["not_arrived"] or "–" for row in rows],
     }
     caption = (
-        "Who gets there first: median over the seeds, each solver at its best step and initial "
-        "scale, to the smallest of the gaps "
-        f"{', '.join(f'{level:g}' for level in LEVELS)} nats at which a solver settles with each "
-        "seed. Where none does, the winner has the fewest seeds that diverged or failed, and then "
-        f"the smallest final gap. {REACHED} Where the records leave open who was first, the table "
-        "says so."
+        "First solver to reach a small gap: median over the seeds, each solver at its best step "
+        "and initial scale. The gap is the smallest of "
+        f"{', '.join(f'{level:g}' for level in LEVELS)} nats at which all seeds of some solver "
+        "settle. If there is none, the winner has the fewest seeds that diverged or failed, and "
+        f"then the smallest final gap. {REACHED} If the records cannot decide which solver was "
+        f'first, the table shows "{UNRESOLVED}".'
     )
     return Block(caption, pd.DataFrame(cells), text_columns=4)
 

@@ -2,7 +2,7 @@
 
     python tests/numerics/expectations/build_exact_table.py
 
-writes the file that the package ships. Afterwards, update `TABLE_SHA256`.
+writes the file that the package ships.
 """
 
 import numpy as np

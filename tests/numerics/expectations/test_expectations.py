@@ -23,7 +23,7 @@ def test_name(expectation):
 
 
 def test_an_unknown_name_is_rejected():
-    with pytest.raises(UserError, match="no expectation 'monte-carlo'"):
+    with pytest.raises(UserError, match="unknown expectation 'monte-carlo'"):
         build("monte-carlo")
 
 

@@ -9,23 +9,27 @@ from matplotlib.figure import Figure
 from gvibench.analysis.bands import band_over_iterations
 from gvibench.analysis.configurations import Configuration, configurations, unique
 from gvibench.analysis.ranking import Ranking
-from gvibench.figures.panels import Panels, draw_band, handle, log_gaps, looks_of, positive_log
+from gvibench.figures.lines import FLOOR, draw_band, legend_entry, line_styles_of, positive_log
+from gvibench.figures.notes import unusable_note
+from gvibench.figures.panels import Panels
 
 __all__ = ["plot"]
 
 
 def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Configuration]]:
-    """Draw one panel per data set and one line per solver; return also what was drawn."""
+    """Draw one panel per data set and one line per solver. Also return the configurations shown."""
     shown = Ranking.of(dataset).best_lines(configurations(dataset))
-    looks = looks_of(shown)
-    names = unique(one.panel for one in shown)
+    styles = line_styles_of(shown)
+    names = unique(config.panel for config in shown)
     panels = Panels(names, style)
-    for one in shown:
-        band = log_gaps(band_over_iterations(dataset["grad_norm"], one, style["center"]))
-        draw_band(panels.axes(one.panel), band, looks[one.line], one.line)
+    norms = dataset["grad_norm"].clip(min=FLOOR)  # A logarithmic axis cannot show zero.
+    for config in shown:
+        band = band_over_iterations(norms, config, style["center"])
+        draw_band(panels.axes(config.panel), band, styles[config.line], config.line)
     for name in names:
         positive_log(panels.axes(name))
-        panels.note_unusable(name, shown)
+        here = ((config.line, config) for config in shown if config.panel == name)
+        panels.note(name, unusable_note(here))
     panels.label("iteration", "norm of the gradient")
-    panels.legend([handle(line, look) for line, look in looks.items()])
+    panels.legend([legend_entry(line, line_style) for line, line_style in styles.items()])
     return panels.figure, shown

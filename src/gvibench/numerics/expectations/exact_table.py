@@ -27,7 +27,6 @@ __all__ = [
     "PATCHES_Q",
     "PATCHES_T",
     "TABLE_FILE",
-    "TABLE_SHA256",
     "T_END",
     "C",
     "load_table",
@@ -42,8 +41,6 @@ PATCHES_Q = 24
 DEGREE_T = 11
 DEGREE_Q = 6
 TABLE_FILE = Path(__file__).with_name("exact_table.npy")
-TABLE_SHA256 = "132e5138295b23c9e25884df5b67c1d18d1fa6c68d71b7997bcd130ef54c54d8"
-"""Hash of the file. A new table changes this line, so runs that used the old table are re-run."""
 
 
 def load_table() -> Array:

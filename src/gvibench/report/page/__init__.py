@@ -1,25 +1,13 @@
-"""The report page of a study: one HTML file that needs nothing else, and no network."""
+"""Write the report page of a study: one HTML file that needs no other files and no network."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["page_code_hash", "write_comparison", "write_page"]
-
-ASSETS = Path(__file__).with_name("assets")
+__all__ = ["write_comparison", "write_page"]
 
 COMPARED = ("datasets", "performance")
-"""The tables of a comparison: those that every study can have."""
-
-
-def page_code_hash(tables: Iterable[str]) -> str:
-    """Return the hash of all that shapes a page with these tables, script and style included."""
-    from gvibench.spec.code import code_hash, files_hash
-    from gvibench.spec.run import hash_text
-    from gvibench.tables import module_of
-
-    modules = [__name__, *(module_of(name) for name in tables)]
-    return hash_text(code_hash(modules) + files_hash(ASSETS.iterdir()))
+"""Tables of a comparison. All studies can have them."""
 
 
 def write_page(job: dict[str, Any], aggregate: Path, figures: Sequence[Path], out: Path) -> None:
@@ -28,18 +16,18 @@ def write_page(job: dict[str, Any], aggregate: Path, figures: Sequence[Path], ou
     Parameters
     ----------
     job
-        `study`, `tables` (the names of those to show) and `code_hash`.
+        Mapping with the keys `study`, `tables` (names of the tables to show) and `code_hash`.
     aggregate
-        The aggregate of the study.
+        Aggregate of the study.
     figures
-        Its static figures, as SVG, PNG or both.
+        Static figures of the study, as SVG, PNG or both.
     out
-        Path of the HTML file.
+        HTML file to write.
     """
-    from gvibench.analysis.configurations import open_aggregate
     from gvibench.report.page.document import write_document
     from gvibench.report.page.payload import Study, payload
     from gvibench.report.page.sections import figures_of
+    from gvibench.store.aggregates import open_aggregate
 
     with open_aggregate(aggregate) as dataset:
         study = Study(
@@ -51,23 +39,29 @@ def write_page(job: dict[str, Any], aggregate: Path, figures: Sequence[Path], ou
         write_document(payload([study]), out)
 
 
-def write_comparison(first: Path, second: Path, out: Path) -> None:
-    """Write one page about two studies, each a folder of results, an aggregate or an archive.
+def write_comparison(first: Path, second: Path, out: Path, code_hash: str) -> None:
+    """Write one page that compares two studies.
 
-    Lines are named after their study, A or B, and runs that both have are compared one by one.
+    Line names start with A or B. Runs that both studies contain are compared in a table.
+
+    Parameters
+    ----------
+    first, second
+        Results folder, aggregate or exported archive of each study.
+    out
+        HTML file to write.
     """
-    from gvibench.analysis.configurations import open_aggregate
     from gvibench.report.page.comparison import compared_runs
     from gvibench.report.page.document import write_document
     from gvibench.report.page.payload import Study, payload
     from gvibench.report.page.sections import figures_of
-    from gvibench.store.aggregates import locate_aggregate
+    from gvibench.store.aggregates import locate_aggregate, open_aggregate
 
     with (
-        locate_aggregate(first) as path_of_one,
-        locate_aggregate(second) as path_of_other,
-        open_aggregate(path_of_one) as one,
-        open_aggregate(path_of_other) as other,
+        locate_aggregate(first) as path_a,
+        locate_aggregate(second) as path_b,
+        open_aggregate(path_a) as dataset_a,
+        open_aggregate(path_b) as dataset_b,
     ):
         studies = [
             Study(
@@ -76,11 +70,11 @@ def write_comparison(first: Path, second: Path, out: Path) -> None:
                 source=str(source),
                 tables=COMPARED,
                 figures=figures_of(sorted((path.parent / "figures").glob("*"))),
-                codes={"code of this page": page_code_hash(COMPARED)},
+                codes={"code of this page": code_hash},
             )
             for dataset, label, source, path in (
-                (one, "A", first, path_of_one),
-                (other, "B", second, path_of_other),
+                (dataset_a, "A", first, path_a),
+                (dataset_b, "B", second, path_b),
             )
         ]
-        write_document(payload(studies, [compared_runs(one, other)]), out)
+        write_document(payload(studies, [compared_runs(dataset_a, dataset_b)]), out)

@@ -1,4 +1,4 @@
-"""Two studies, run by run: the same spec before and after, here and there."""
+"""Compare the runs that two studies have in common."""
 
 import json
 from typing import Any
@@ -9,69 +9,69 @@ import xarray as xr
 
 from gvibench.analysis.configurations import configurations
 from gvibench.analysis.gaps import final
+from gvibench.report.findings import count
 from gvibench.report.page.sections import Section, table_section
-from gvibench.report.summary import count
 from gvibench.tables.formats import Block, number
 
 __all__ = ["compared_runs"]
 
-PLACES = ("device", "threads")
-"""Where a run is done: comparing a CPU with a GPU is comparing runs that differ in this."""
+IGNORED_FIELDS = ("device", "threads")
+"""Spec fields in which compared runs may differ, so that a CPU can be compared with a GPU."""
 
 
 def compared_runs(first: xr.Dataset, second: xr.Dataset) -> Section:
-    """Return a table of the runs that both studies have: final objectives and solver times."""
-    ours, theirs = _by_spec(first), _by_spec(second)
-    both = [key for key in ours if key in theirs]
-    rows = [_row(ours[key], theirs[key]) for key in both]
+    """Return a table with final objectives and solver times of the runs in both studies."""
+    runs_a, runs_b = _by_spec(first), _by_spec(second)
+    both = [key for key in runs_a if key in runs_b]
+    rows = [_row(runs_a[key], runs_b[key]) for key in both]
     caption = (
-        f"{count(len(both), 'run')} with the same spec (device and threads apart) in A and B; "
-        f"{len(ours) - len(both)} only in A, {len(theirs) - len(both)} only in B"
+        f"{count(len(both), 'run')} with the same spec (except device and threads) in A and B; "
+        f"{len(runs_a) - len(both)} only in A, {len(runs_b) - len(both)} only in B"
     )
     return table_section(caption, Block("", pd.DataFrame(rows), 2))
 
 
 def _by_spec(dataset: xr.Dataset) -> dict[str, dict[str, Any]]:
-    """Return the runs by their spec, apart from where they were done."""
+    """Return the runs by spec, without the ignored fields."""
     objective, seconds = (final(dataset[name].values) for name in ("objective", "seconds"))
-    found = {}
-    for one in configurations(dataset):
-        for run in one.runs:
+    runs = {}
+    for config in configurations(dataset):
+        for run in config.runs:
             spec = json.loads(dataset["spec"].values[run])
-            key = json.dumps({**spec, **dict.fromkeys(PLACES)}, sort_keys=True)
-            found[key] = {
-                "panel": one.panel,
-                "line": one.line,
-                "step": one.step,
-                "scale": one.init_scale,
+            key = json.dumps({**spec, **dict.fromkeys(IGNORED_FIELDS)}, sort_keys=True)
+            runs[key] = {
+                "panel": config.panel,
+                "line": config.line,
+                "step": config.step,
+                "scale": config.init_scale,
                 "seed": dataset["seed"].values[run],
                 "status": str(dataset["status"].values[run]),
                 "objective": float(objective[run]),
                 "seconds": float(seconds[run]),
                 "spec_hash": str(dataset["spec_hash"].values[run]),
             }
-    return found
+    return runs
 
 
-def _row(one: dict[str, Any], other: dict[str, Any]) -> dict[str, str]:
-    change = other["objective"] - one["objective"]
-    ratio = other["seconds"] / one["seconds"] if one["seconds"] > 0 else np.nan
+def _row(run_a: dict[str, Any], run_b: dict[str, Any]) -> dict[str, str]:
+    change = run_b["objective"] - run_a["objective"]
+    ratio = run_b["seconds"] / run_a["seconds"] if run_a["seconds"] > 0 else np.nan
     return {
-        "data set": one["panel"],
-        "solver": one["line"],
-        "step": number(one["step"]),
-        "C0": number(one["scale"]),
-        "seed": str(one["seed"]),
-        "status": _both(one["status"], other["status"]),
-        "objective A": number(one["objective"], 9),
-        "objective B": number(other["objective"], 9),
+        "data set": run_a["panel"],
+        "solver": run_a["line"],
+        "step": number(run_a["step"]),
+        "C0": number(run_a["scale"]),
+        "seed": str(run_a["seed"]),
+        "status": _both(run_a["status"], run_b["status"]),
+        "objective A": number(run_a["objective"], 9),
+        "objective B": number(run_b["objective"], 9),
         "B − A": number(change, 3),
-        "seconds A": number(one["seconds"], 3),
-        "seconds B": number(other["seconds"], 3),
+        "seconds A": number(run_a["seconds"], 3),
+        "seconds B": number(run_b["seconds"], 3),
         "time B / A": "–" if np.isnan(ratio) else number(ratio, 3),
-        "spec hash": _both(one["spec_hash"], other["spec_hash"]),
+        "spec hash": _both(run_a["spec_hash"], run_b["spec_hash"]),
     }
 
 
-def _both(one: str, other: str) -> str:
-    return one if one == other else f"{one} → {other}"
+def _both(text_a: str, text_b: str) -> str:
+    return text_a if text_a == text_b else f"{text_a} → {text_b}"

@@ -1,4 +1,4 @@
-"""Curves small enough for a page: fewer points that draw the same lines, packed as bytes."""
+"""Reduce curves to fewer points that draw the same lines, and pack them as bytes."""
 
 import base64
 import itertools
@@ -24,49 +24,49 @@ Floats = NDArray[np.float64]
 
 STATISTICS = ("mean", "min", "max", "median", "quartile_1", "quartile_3")
 LINEAR_TOLERANCE = 0.002
-"""How far a thinned line may be off on a linear axis, as a share of the curve's range."""
+"""Tolerance of a thinned line on a linear axis, as a share of the curve's range."""
 LOG_TOLERANCE = 0.01
-"""How far it may be off on a logarithmic axis, in decades."""
+"""Tolerance of a thinned line on a logarithmic axis, in decades."""
 NOISE_TOLERANCE = 0.2
-"""The same below `ROUNDING`: to follow rounding errors would take most of the points."""
+"""Tolerance in decades below `ROUNDING`, where following the curve would take most points."""
 
-
-WORST = 0.4
-"""Points are added where a line is off by this share of the worst."""
+WORST_SHARE = 0.4
+"""Share of the largest error above which points are added."""
 
 
 def statistics(rows: Floats) -> Floats:
-    """Return `STATISTICS` over the rows; one row stands for all of them."""
+    """Return `STATISTICS` over the rows. A single row is returned as it is."""
     if len(rows) == 1:
         return rows
     quartiles = np.quantile(rows, (0.5, 0.25, 0.75), axis=0)
     return np.concatenate([[rows.mean(axis=0), rows.min(axis=0), rows.max(axis=0)], quartiles])
 
 
-def thin(at: Floats, rows: Floats, floor: float, most: int) -> tuple[NDArray[np.intp], float]:
-    """Choose points so that straight lines between them draw the same curves.
+def thin(at: Floats, rows: Floats, floor: float, max_points: int) -> tuple[NDArray[np.intp], float]:
+    """Select points such that straight lines between them approximate the curves.
 
-    Starting from the ends, the point that is furthest off in every gap is added until no curve is
-    off by more than the tolerances, on linear or logarithmic axes, or there are `most` points.
+    Starting from the end points, add the point with the largest error between each pair of
+    neighbours until all curves are within the tolerances on linear and logarithmic axes, or
+    `max_points` is reached.
 
     Parameters
     ----------
     at
-        Where the rows are known, in ascending order.
+        Horizontal positions in ascending order.
     rows
-        Curves that are to share their points.
+        Curves, which share the selected points.
     floor
-        A logarithmic axis shows what is below it there.
-    most
-        About how many points to keep: a round of additions is not cut short.
+        Smallest value on a logarithmic axis; smaller values are drawn there.
+    max_points
+        Approximate maximum number of points. A round of additions is always completed.
 
     Returns
     -------
-    The points to keep, and how far the curves are off with them, in units of the tolerances.
+    Indices of the selected points, and the largest remaining error in units of the tolerances.
     """
     count = len(at)
     kept = np.zeros(count, dtype=bool)
-    # Zero has no place on a logarithmic axis: what follows it is an end, too.
+    # A logarithmic axis cannot show zero, so the point after zero is an end point, too.
     kept[[0, -1, *([1] if count > 1 and at[0] <= 0 else [])]] = True
     if count <= 2:
         return np.flatnonzero(kept), 0.0
@@ -75,12 +75,12 @@ def thin(at: Floats, rows: Floats, floor: float, most: int) -> tuple[NDArray[np.
     while True:
         points = np.flatnonzero(kept)
         off = np.max([_distance(axis, drawn, points) for axis in axes], axis=0)
-        off[points] = 0.0  # several may stand at one place, where no line goes through them all
+        off[points] = 0.0  # a line cannot pass through several points at the same position
         worst = float(off.max())
-        if not worst > 1 or len(points) >= most:
+        if not worst > 1 or len(points) >= max_points:
             return points, worst
-        # The worst first, in case there is no room for all.
-        bad = max(1.0, WORST * worst)
+        # Add the worst points first because there may be no room for all of them.
+        bad = max(1.0, WORST_SHARE * worst)
         for start, stop in itertools.pairwise(points):
             furthest = start + int(off[start:stop].argmax())
             kept[furthest] |= off[furthest] >= bad
@@ -96,7 +96,7 @@ def _as_drawn(rows: Floats, floor: float) -> Floats:
 
 
 def _distance(axis: Floats, drawn: Floats, points: NDArray[np.intp]) -> Floats:
-    """Return how far lines through the points are off, the curve that is furthest off."""
+    """Return the largest error over all curves of straight lines through the points."""
     segment = np.clip(np.searchsorted(points, np.arange(len(axis)), side="right") - 1, 0, None)
     segment = np.minimum(segment, len(points) - 2)
     left, right = points[segment], points[segment + 1]
@@ -108,14 +108,14 @@ def _distance(axis: Floats, drawn: Floats, points: NDArray[np.intp]) -> Floats:
 
 @dataclass
 class Numbers:
-    """Arrays in one long vector of single precision, which the page reads as bytes."""
+    """Arrays packed in one vector in single precision, which the page reads as bytes."""
 
     _parts: list[NDArray[np.float32]] = field(default_factory=list)
     size: int = 0
-    """How many numbers there are."""
+    """Number of values in the vector."""
 
     def add(self, rows: Any) -> list[int]:
-        """Append a matrix; return where it starts and its shape."""
+        """Append a matrix and return its start and shape."""
         matrix = np.atleast_2d(np.asarray(rows, dtype="<f4"))
         place = [self.size, *matrix.shape]
         self._parts.append(matrix.ravel())
@@ -123,6 +123,6 @@ class Numbers:
         return place
 
     def encode(self) -> str:
-        """Return all of them as text."""
-        every = np.concatenate(self._parts) if self._parts else np.empty(0, dtype="<f4")
-        return base64.b64encode(every.tobytes()).decode("ascii")
+        """Return the vector in base64."""
+        vector = np.concatenate(self._parts) if self._parts else np.empty(0, dtype="<f4")
+        return base64.b64encode(vector.tobytes()).decode("ascii")

@@ -1,4 +1,4 @@
-"""One HTML file from the template, the style, the scripts and the data of a page."""
+"""Build the HTML file of a page from the template, the style, the scripts and the data."""
 
 import base64
 import hashlib
@@ -10,24 +10,24 @@ from typing import Any
 
 from plotly.offline import get_plotlyjs
 
-from gvibench.report.page import ASSETS
 from gvibench.store.files import atomic_path
 
 __all__ = ["document", "write_document"]
 
+ASSETS = Path(__file__).with_name("assets")
 SCRIPTS = ("numbers.js", "selection.js", "tables.js", "plots.js", "page.js")
-"""In the order in which they need each other."""
+"""Scripts in an order in which each one uses only those before it."""
 
 MODULE = re.compile(
     r"(?P<licence>/\*.*?\*/\n)\(\s*function\(root, factory\) \{.*?, \(\) => \{\n"
     r"(?P<body>.*window\.Plotly = Plotly;\n)return Plotly;\n\}\)\);?\s*",
     re.DOTALL,
 )
-"""How Plotly's script is wrapped."""
+"""Pattern of Plotly's script, which is wrapped in a function."""
 
 
 def write_document(content: dict[str, Any], out: Path) -> None:
-    """Write the page that shows the given content."""
+    """Write the page for the given content."""
     text = document(content)
     with atomic_path(out) as part:
         part.write_text(text, encoding="utf-8")
@@ -36,19 +36,19 @@ def write_document(content: dict[str, Any], out: Path) -> None:
 def document(content: dict[str, Any]) -> str:
     """Return the page as HTML.
 
-    The browser is told to load nothing and to run the two scripts of the page only, known by
-    their hashes: a name or a reason that looked like a script would not run.
+    The content security policy forbids all requests and all scripts except the two scripts of the
+    page, which are identified by their hashes. A name that contains a script therefore cannot run.
     """
     script = "\n".join(_asset(name) for name in SCRIPTS)
     scripts = [
-        _closed(_unwrapped(get_plotlyjs())),
-        _closed(f"(() => {{\n'use strict';\n{script}}})();\n"),
+        _escape_script(_unwrapped(get_plotlyjs())),
+        _escape_script(f"(() => {{\n'use strict';\n{script}}})();\n"),
     ]
     policy = "; ".join(
         [
             "default-src 'none'",
             f"script-src {' '.join(map(_source_hash, scripts))}",
-            "style-src 'unsafe-inline'",  # Plotly styles what it draws
+            "style-src 'unsafe-inline'",  # Plotly sets inline styles
             "img-src data: blob:",
         ]
     )
@@ -61,7 +61,7 @@ def document(content: dict[str, Any]) -> str:
         "SCRIPT": scripts[1],
     }
     head, *pieces = _asset("page.html").split("{{")
-    # In one pass: what is filled in is not looked at again.
+    # Fill the template in one pass, so that inserted text is not searched for placeholders.
     for piece in pieces:
         name, _, rest = piece.partition("}}")
         head += parts[name] + rest
@@ -73,17 +73,17 @@ def _asset(name: str) -> str:
 
 
 def _unwrapped(plotly: str) -> str:
-    """Return Plotly's script without the function that makes a module of it, if it has one.
+    """Return Plotly's script without the function that wraps it, if there is one.
 
-    Browsers read the inside of a function once more for every function around it, and there are
-    five megabytes inside this one: a page opens a fifth faster without it.
+    Browsers parse the body of a nested function once per level. Without the wrapper around these
+    five megabytes, a page opens about 20 % faster.
     """
-    found = MODULE.fullmatch(plotly)
-    return f"{found['licence']}{found['body']}" if found else plotly
+    match = MODULE.fullmatch(plotly)
+    return f"{match['licence']}{match['body']}" if match else plotly
 
 
-def _closed(script: str) -> str:
-    """Return a script that cannot end the element it stands in."""
+def _escape_script(script: str) -> str:
+    """Return a script that cannot close the HTML element that contains it."""
     return script.replace("</script", r"<\/script").replace("<!--", r"<\!--")
 
 

@@ -1,4 +1,4 @@
-// The page's data: what is written in the document, and the curves, packed as single precision.
+// Read the data of the page: the JSON in the document and the packed curves in single precision.
 
 const content = JSON.parse(document.getElementById('content').textContent);
 const numbers = unpack(content.numbers);
@@ -14,12 +14,12 @@ function matrix([start, rows, columns]) {
   return Array.from({length: rows}, (_, k) => numbers.subarray(start + k * columns, start + (k + 1) * columns));
 }
 
-// Statistics over seeds, by name. A single row is the only seed's: it stands for all statistics.
+// Return statistics over seeds by name. If there is one seed, its row is used for all statistics.
 function named(rows) {
   return Object.fromEntries(content.statistics.map((name, k) => [name, rows.length === 1 ? rows[0] : rows[k]]));
 }
 
-// Gaps are what is stored; values are gaps from a reference. Where higher is better, they lie below it.
+// Compute values from gaps and their reference. Values of metrics that are maximised lie below it.
 function asValues(gaps, reference, falls) {
   const from = (row) => Float64Array.from(row, (gap) => (falls ? reference - gap : reference + gap));
   const values = Object.fromEntries(Object.entries(gaps).map(([name, row]) => [name, from(row)]));
@@ -36,28 +36,28 @@ function inForm(configuration, {metric, form}, gaps) {
   return asValues(gaps, configuration.references[metric], falls);
 }
 
-// A configuration's curve along an axis, or nothing if it has none there.
-function curveOf(configuration, axis, wanted) {
-  const place = configuration.curves[axis]?.[wanted.metric];
+// Return the curve of a configuration along an axis, or null if there is none.
+function curveOf(configuration, axis, selected) {
+  const place = configuration.curves[axis]?.[selected.metric];
   if (!place) return null;
   const [at, ...rows] = matrix(place);
-  return {at, ...inForm(configuration, wanted, named(rows))};
+  return {at, ...inForm(configuration, selected, named(rows))};
 }
 
-// Its final values: each statistic an array of one.
-function finalOf(configuration, wanted) {
-  const place = configuration.finals[wanted.metric];
+// Return the final values of a configuration: for each statistic, an array with one element.
+function finalOf(configuration, selected) {
+  const place = configuration.finals[selected.metric];
   if (!place) return null;
   const [row] = matrix(place);
-  return inForm(configuration, wanted, named(Array.from(row, (value) => Float32Array.of(value))));
+  return inForm(configuration, selected, named(Array.from(row, (value) => Float32Array.of(value))));
 }
 
-// The cost until a gap of at most the level is reached, by run; NaN where it is not.
+// Return the cost of each run until the gap settles at the level, or NaN if it does not.
 function effortsOf(configuration, cost, level) {
   const kind = cost === 'iteration' ? 0 : 1;
   return matrix(configuration.efforts)[kind * content.levels.length + content.levels.indexOf(level)];
 }
 
-function written(value, digits = 4) {
+function formatNumber(value, digits = 4) {
   return Number.isFinite(value) ? String(Number(value.toPrecision(digits))) : '–';
 }

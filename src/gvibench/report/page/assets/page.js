@@ -1,4 +1,4 @@
-// The page: fills the sections, connects the controls, and draws again when something is chosen.
+// Fill the sections of the page, connect the controls and redraw when the selection changes.
 
 const byId = (id) => document.getElementById(id);
 
@@ -8,8 +8,8 @@ function fillSelect(id, options) {
   byId(id).replaceChildren(...options.map(([value, title, disabled = false]) => element('option', {value, disabled}, title)));
   byId(id).addEventListener('change', () => {
     chosen[id] = byId(id).value;
-    // A gap spans many decades, a value rarely does.
-    if (id === 'metric') chosen.yscale = wantedMetric().form === 'gap' ? 'log' : 'linear';
+    // Gaps usually span many decades, values rarely do.
+    if (id === 'metric') chosen.yscale = selectedMetric().form === 'gap' ? 'log' : 'linear';
     show();
   });
 }
@@ -19,9 +19,9 @@ function setUpSelects() {
   fillSelect('metric', [...byForm('gap'), ...byForm('value')]);
   fillSelect('x', Object.entries(content.axes).map(([axis, title]) =>
     (axes.includes(axis) ? [axis, title] : [axis, `${title} (not recorded)`, true])));
-  const values = (words, found) => [['best', words], ['all', 'all'], ...found.map((value) => [value, written(Number(value))])];
-  fillSelect('step', values('best of each', steps));
-  fillSelect('scale', values('best of each', scales));
+  const options = (values) => [['best', 'best of each'], ['all', 'all'], ...values.map((value) => [value, formatNumber(Number(value))])];
+  fillSelect('step', options(steps));
+  fillSelect('scale', options(scales));
   fillSelect('level', content.levels.map((level) => [String(level), String(level)]));
   for (const id of ['yscale', 'xscale', 'band']) {
     fillSelect(id, [...byId(id).options].map((option) => [option.value, option.textContent]));
@@ -29,18 +29,18 @@ function setUpSelects() {
 }
 
 function swatch(line) {
-  const made = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
-  made.setAttribute('width', 26);
-  made.setAttribute('height', 10);
-  made.setAttribute('aria-hidden', 'true');
+  const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
+  svg.setAttribute('width', 26);
+  svg.setAttribute('height', 10);
+  svg.setAttribute('aria-hidden', 'true');
   const stroke = document.createElementNS('http://www.w3.org/2000/svg', 'line');
-  const look = {x1: 0, x2: 26, y1: 5, y2: 5, 'stroke-width': 2.5, stroke: opaque(colorOf(line)), 'stroke-dasharray': line.dash.join(' ')};
-  for (const [name, value] of Object.entries(look)) stroke.setAttribute(name, value);
-  made.append(stroke);
-  return made;
+  const attributes = {x1: 0, x2: 26, y1: 5, y2: 5, 'stroke-width': 2.5, stroke: opaque(colorOf(line)), 'stroke-dasharray': line.dash.join(' ')};
+  for (const [name, value] of Object.entries(attributes)) stroke.setAttribute(name, value);
+  svg.append(stroke);
+  return svg;
 }
 
-// Check boxes for `lines` or `panels`, each with a button that leaves only it.
+// Add check boxes for `lines` or `panels`, each with a button that selects only this option.
 function setUpChoices(place, kind, options, mark) {
   const boxes = options.map((option, k) => {
     const box = element('input', {type: 'checkbox', value: option, name: kind});
@@ -54,17 +54,17 @@ function setUpChoices(place, kind, options, mark) {
       element('label', {}, box, mark ? mark(k) : null, element('span', {}, option)), only));
     return box;
   });
-  const whole = (text, found) => {
+  const allOrNone = (text, selected) => {
     const button = element('button', {type: 'button', className: 'small'}, text);
-    button.addEventListener('click', () => { chosen[kind] = found; show(); });
+    button.addEventListener('click', () => { chosen[kind] = selected; show(); });
     return button;
   };
-  place.parentElement.append(element('div', {className: 'both'}, whole('All', options), whole('None', [])));
+  place.parentElement.append(element('div', {className: 'both'}, allOrNone('All', options), allOrNone('None', [])));
 }
 
-// A click on a line leaves only it; a second click brings the others back.
+// Show only the given line, or all lines if it is already the only one.
 function isolate(line) {
-  chosen.lines = chosen.lines.length === 1 && chosen.lines[0] === line ? everyLine : [line];
+  chosen.lines = chosen.lines.length === 1 && chosen.lines[0] === line ? allLines : [line];
   show();
 }
 
@@ -74,11 +74,11 @@ const panels = {curves: new Map(), steps: new Map(), profile: []};
 
 function setUpPlots() {
   const yTitle = () => {
-    const {metric, form} = wantedMetric();
+    const {metric, form} = selectedMetric();
     const {title, unit} = content.metrics[metric];
     return `${title}${form === 'gap' ? ' gap' : ''}${unit ? ` [${unit}]` : ''}`;
   };
-  for (const name of everyPanel) {
+  for (const name of allPanels) {
     panels.curves.set(name, addPanel(byId('curves'), name, () => curveTraces(name),
       () => layoutOf(content.axes[chosen.x], yTitle())));
     panels.steps.set(name, addPanel(byId('steps'), name, () => stepTraces(name), () => layoutOf('step', `final ${yTitle()}`, {
@@ -102,11 +102,11 @@ function show() {
     for (const box of document.querySelectorAll(`input[name=${kind}]`)) box.checked = chosen[kind].includes(box.value);
   }
   [...document.querySelectorAll('#solvers label svg')].forEach((old, k) => old.replaceWith(swatch(content.lines[k])));
-  const title = metricTitle(wantedMetric());
+  const title = metricTitle(selectedMetric());
   byId('explore').querySelector('h2').textContent = `${capital(title)} along the runs`;
   byId('sensitivity').querySelector('h2').textContent = `${capital(title)} against the step`;
   byId('curve-note').textContent = noteOnCurves();
-  for (const name of everyPanel) {
+  for (const name of allPanels) {
     const hidden = !chosen.panels.includes(name);
     panels.curves.get(name).update({hidden, note: noteOnUnusable(name)});
     panels.steps.get(name).update({hidden});
@@ -117,30 +117,31 @@ function show() {
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
 function noteOnCurves() {
-  const words = [];
-  const {form} = wantedMetric();
-  if (chosen.step === 'best' && chosen.scale === 'best') words.push('Every solver at its best step and initial scale.');
-  if (chosen.xscale === 'log' && chosen.x === 'iteration') words.push('A logarithmic axis has no zero: iteration 0 is left out.');
+  const sentences = [];
+  const {form} = selectedMetric();
+  if (chosen.step === 'best' && chosen.scale === 'best') sentences.push('Each solver is shown at its best step and initial scale.');
+  if (chosen.xscale === 'log' && chosen.x === 'iteration') sentences.push('A logarithmic axis has no zero, so iteration 0 is not shown.');
   if (chosen.yscale === 'log' && form === 'gap') {
-    words.push(`Gaps below ${content.metrics[wantedMetric().metric].floor} are drawn there.`);
+    const {floor} = content.metrics[selectedMetric().metric];
+    sentences.push(`Gaps below ${floor} are drawn at ${floor}.`);
   }
-  words.push('Point at a line for its values, click it to see it alone, drag to zoom, double-click to zoom out.');
-  return words.join(' ');
+  sentences.push('Hover over a line to see its values, click it to show only this line, drag to zoom, double-click to zoom out.');
+  return sentences.join(' ');
 }
 
 function noteOnUnusable(panel) {
   const here = configurationsIn(panel);
   return content.unusable.map((status) => {
-    const words = here.filter((one) => one.unusable[status])
-      .map((one) => `${everyLine[one.line]} ${one.unusable[status]}/${one.seeds.length}`);
-    return words.length ? `${status}: ${words.join(', ')}` : '';
+    const counts = here.filter(({unusable}) => unusable[status])
+      .map(({line, unusable, seeds}) => `${allLines[line]} ${unusable[status]}/${seeds.length}`);
+    return counts.length ? `${status}: ${counts.join(', ')}` : '';
   }).filter(Boolean).join('; ');
 }
 
-// Words and tables
+// Text and tables
 
-function facts(found) {
-  return element('dl', {}, ...Object.entries(found).flatMap(([name, text]) => [element('dt', {}, name), element('dd', {}, text)]));
+function facts(texts) {
+  return element('dl', {}, ...Object.entries(texts).flatMap(([name, text]) => [element('dt', {}, name), element('dd', {}, text)]));
 }
 
 function studyTitle(study) {
@@ -177,7 +178,7 @@ function fillFigures() {
     for (const {name, caption, source} of study.figures) {
       const title = study.label ? `${study.label}: ${caption}` : caption;
       byId('figures').append(element('figure', {className: 'static'},
-        source ? element('img', {src: source, alt: title, loading: 'lazy'}) : element('p', {className: 'empty'}, `No room here: see figures/${name}.pdf`),
+        source ? element('img', {src: source, alt: title, loading: 'lazy'}) : element('p', {className: 'empty'}, `Too large for this page: see figures/${name}.pdf`),
         element('figcaption', {}, title)));
     }
   }
@@ -209,15 +210,15 @@ function fillProvenance() {
 function fillThinning() {
   const {points, kept, faithful, noisy, linear, decades, rounding, noise, left_out: leftOut} = content.thinning;
   const grouped = (count) => count.toLocaleString('en');
-  const words = [
-    `Curves are thinned for this page: ${grouped(kept)} of ${grouped(points)} points are kept, each with its own value in single`,
-    `precision. ${noisy ? `${grouped(faithful)} of ${grouped(faithful + noisy)}` : 'All'} curves are off by at most ${written(100 * linear)} % of`,
-    `their range on a linear axis and ${decades} decades on a logarithmic one (${noise} below ${rounding}, which is rounding).`,
+  const sentences = [
+    `The curves on this page are thinned: ${grouped(kept)} of ${grouped(points)} points are kept, with their values in single precision.`,
+    `The error of ${noisy ? `${grouped(faithful)} of ${grouped(faithful + noisy)}` : 'all'} curves is at most ${formatNumber(100 * linear)} % of their range`,
+    `on a linear axis and ${decades} decades on a logarithmic axis (${noise} decades below ${rounding}, the level of rounding errors).`,
   ];
-  if (noisy) words.push('The others are too noisy for that and keep the points at which they swing most.');
-  words.push('The aggregate has all points.');
-  if (leftOut) words.push(`Curves of ${leftOut} configurations that are not their solver's best had no room; their final values are here.`);
-  byId('thinning').textContent = words.join(' ');
+  if (noisy) sentences.push('The other curves are too noisy for this tolerance and keep the points with the largest changes.');
+  sentences.push('The aggregate contains all points.');
+  if (leftOut) sentences.push(`The curves of ${leftOut} configurations are left out to limit the size of the page; their final values are included.`);
+  byId('thinning').textContent = sentences.join(' ');
 }
 
 // Theme and navigation
@@ -233,7 +234,7 @@ function setUpPage() {
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', show);
   byId('copy-link').addEventListener('click', () => copy(location.href, 'Link copied'));
   byId('reset').addEventListener('click', () => { Object.assign(chosen, DEFAULTS, {theme: chosen.theme}); show(); });
-  // The address holds the selection: going to a section must not replace it.
+  // The address holds the selection, so links to sections must not change it.
   for (const link of document.querySelectorAll('[data-to]')) {
     link.addEventListener('click', (event) => {
       event.preventDefault();
@@ -249,14 +250,14 @@ readAddress();
 applyTheme();
 fillOverview();
 setUpSelects();
-setUpChoices(document.querySelector('#solvers .choices'), 'lines', everyLine, (k) => swatch(content.lines[k]));
-setUpChoices(document.querySelector('#panels .choices'), 'panels', everyPanel);
+setUpChoices(document.querySelector('#solvers .choices'), 'lines', allLines, (k) => swatch(content.lines[k]));
+setUpChoices(document.querySelector('#panels .choices'), 'panels', allPanels);
 setUpPage();
 fillThinning();
-addEventListener('DOMContentLoaded', () => { // Plotly is read by now
+addEventListener('DOMContentLoaded', () => { // Plotly has been loaded by now
   setUpPlots();
   show();
-  // What is further down can wait until the first plots are drawn.
+  // Fill the sections further down after the first plots are drawn.
   setTimeout(() => {
     fillTables();
     fillFigures();

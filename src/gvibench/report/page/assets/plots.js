@@ -1,14 +1,14 @@
-// The interactive plots: curves, performance profiles and step sensitivity.
+// Draw the interactive plots: curves, performance profiles and step sensitivity.
 
 const BANDS = {
-  minmax: {line: 'median', low: 'min', high: 'max', words: 'min to max'},
-  mean: {line: 'mean', low: 'min', high: 'max', words: 'min to max'},
-  quartiles: {line: 'median', low: 'quartile_1', high: 'quartile_3', words: 'quartiles'},
-  none: {line: 'median', low: null, high: null, words: ''},
+  minmax: {line: 'median', low: 'min', high: 'max', label: 'min to max'},
+  mean: {line: 'mean', low: 'min', high: 'max', label: 'min to max'},
+  quartiles: {line: 'median', low: 'quartile_1', high: 'quartile_3', label: 'quartiles'},
+  none: {line: 'median', low: null, high: null, label: ''},
 };
-const UNUSABLE_AT = 0.97;
+const UNUSABLE_HEIGHT = 0.97;
 
-// Plotly reads a few HTML tags in texts; names are to be shown as they are.
+// Plotly interprets some HTML tags in texts. Escape names, so that they are shown literally.
 const plain = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 const isDark = () => document.documentElement.dataset.theme === 'dark';
 const cssColor = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -17,7 +17,7 @@ function channels(hex) {
   return [1, 3, 5].map((start) => parseInt(hex.slice(start, start + 2), 16));
 }
 
-// The static figures' colours; on a dark page those that would be lost are lightened.
+// Return the colour of a line in the static figures. On a dark page, dark colours are lightened.
 function colorOf(line) {
   const rgb = channels(line.color);
   const light = (0.2126 * rgb[0] + 0.7152 * rgb[1] + 0.0722 * rgb[2]) / 255;
@@ -29,9 +29,9 @@ const opaque = (rgb) => `rgb(${rgb.join(',')})`;
 const faint = (rgb) => `rgba(${rgb.join(',')},${isDark() ? 0.24 : 0.16})`;
 const dashOf = (line) => (line.dash.length ? line.dash.map((length) => `${length}px`).join(',') : 'solid');
 
-// On a logarithmic axis gaps of zero are drawn at a floor; values have none.
+// Raise gaps to the floor on a logarithmic axis. Values have no floor.
 function drawable(row) {
-  const {metric, form} = wantedMetric();
+  const {metric, form} = selectedMetric();
   if (chosen.yscale === 'linear' || form === 'value') return row;
   const floor = content.metrics[metric].floor;
   return row.map((value) => Math.max(value, floor));
@@ -46,137 +46,140 @@ function bandTrace(x, low, high, line, extra = {}) {
   };
 }
 
-function usableSeeds(one) {
-  return one.seeds.length - Object.values(one.unusable).reduce((total, count) => total + count, 0);
+function usableSeeds(configuration) {
+  return configuration.seeds.length - Object.values(configuration.unusable).reduce((total, count) => total + count, 0);
 }
 
-function settingsOf(one) {
-  const lost = Object.entries(one.unusable).map(([status, count]) => `, ${count} ${status}`).join('');
-  const seeds = one.seeds.length === 1 ? '1 seed' : `${one.seeds.length} seeds`;
-  return `step ${written(one.step)}${one.tuned ? ' (tuned)' : ''}, C0 ${written(one.scale)}<br>${seeds}${lost}`;
+function settingsOf({step, scale, tuned, seeds, unusable}) {
+  const lost = Object.entries(unusable).map(([status, count]) => `, ${count} ${status}`).join('');
+  const counted = seeds.length === 1 ? '1 seed' : `${seeds.length} seeds`;
+  return `step ${formatNumber(step)}${tuned ? ' (tuned)' : ''}, C0 ${formatNumber(scale)}<br>${counted}${lost}`;
 }
 
-function hoverTexts(found, band, one, where) {
-  const {low, high, line, words} = BANDS[band];
-  return Array.from(found[line], (value, k) => {
-    const between = low && usableSeeds(one) > 1
-      ? `<br>${words}: ${written(found[low][k])} … ${written(found[high][k])}` : '';
-    return `<b>${plain(everyLine[one.line])}</b><br>${where(k)}<br>${line}: ${written(value)}${between}<br>${settingsOf(one)}`;
+function hoverTexts(curve, band, configuration, where) {
+  const {low, high, line, label} = BANDS[band];
+  return Array.from(curve[line], (value, k) => {
+    const range = low && usableSeeds(configuration) > 1
+      ? `<br>${label}: ${formatNumber(curve[low][k])} … ${formatNumber(curve[high][k])}` : '';
+    return `<b>${plain(allLines[configuration.line])}</b><br>${where(k)}<br>${line}: ${formatNumber(value)}${range}<br>${settingsOf(configuration)}`;
   });
 }
 
 function curveTraces(panel) {
-  const wanted = wantedMetric();
+  const selected = selectedMetric();
   const band = BANDS[chosen.band];
   const bands = [];
   const lines = [];
-  for (const one of configurationsIn(panel)) {
-    const found = curveOf(one, chosen.x, wanted);
-    if (!found) continue;
-    const line = content.lines[one.line];
-    const hover = hoverTexts(found, chosen.band, one, (k) => `${content.axes[chosen.x]} ${written(found.at[k])}`);
-    if (band.low && usableSeeds(one) > 1) {
-      const start = chosen.xscale === 'log' && found.at[0] <= 0 ? 1 : 0;
+  for (const configuration of configurationsIn(panel)) {
+    const curve = curveOf(configuration, chosen.x, selected);
+    if (!curve) continue;
+    const line = content.lines[configuration.line];
+    const hover = hoverTexts(curve, chosen.band, configuration, (k) => `${content.axes[chosen.x]} ${formatNumber(curve.at[k])}`);
+    if (band.low && usableSeeds(configuration) > 1) {
+      const start = chosen.xscale === 'log' && curve.at[0] <= 0 ? 1 : 0;
       const part = (row) => drawable(row).subarray(start);
-      bands.push(bandTrace(found.at.subarray(start), part(found[band.low]), part(found[band.high]), line));
+      bands.push(bandTrace(curve.at.subarray(start), part(curve[band.low]), part(curve[band.high]), line));
     }
+    const {step, scale} = configuration;
     lines.push({
-      x: found.at, y: drawable(found[band.line]), type: 'scatter', mode: 'lines', name: plain(line.name),
+      x: curve.at, y: drawable(curve[band.line]), type: 'scatter', mode: 'lines', name: plain(line.name),
       line: {color: opaque(colorOf(line)), dash: dashOf(line), width: 2}, text: hover,
-      hovertemplate: '%{text}<extra></extra>', meta: {kind: 'line', line: one.line, step: one.step, scale: one.scale},
+      hovertemplate: '%{text}<extra></extra>', meta: {kind: 'line', line: configuration.line, step, scale},
     });
   }
   return [...bands, ...lines];
 }
 
-// Cost of every problem over that of the best line, as in the static figure.
+// Draw performance profiles: the ratio of each line's cost to the lowest cost, as in the static figure.
 function profileTraces(cost) {
   const costs = new Map();
   const shown = new Set();
   for (const panel of chosen.panels) {
     const best = new Map();
-    for (const one of configurationsIn(panel)) {
-      if (!best.has(one.line) || one.rank < best.get(one.line).rank) best.set(one.line, one);
+    for (const configuration of configurationsIn(panel)) {
+      const {line, rank} = configuration;
+      if (!best.has(line) || rank < best.get(line).rank) best.set(line, configuration);
     }
-    for (const one of best.values()) {
-      shown.add(one.line);
-      const efforts = effortsOf(one, cost, Number(chosen.level));
-      one.seeds.forEach((seed, k) => {
+    for (const configuration of best.values()) {
+      shown.add(configuration.line);
+      const efforts = effortsOf(configuration, cost, Number(chosen.level));
+      configuration.seeds.forEach((seed, k) => {
         const problem = JSON.stringify([panel, seed]);
         if (!costs.has(problem)) costs.set(problem, new Map());
-        // What is reached at the start costs as much as one iteration, so that ratios exist.
+        // A level that is reached at the start costs one iteration, so that ratios are defined.
         const least = cost === 'iteration' ? 1 : 1e-9;
-        costs.get(problem).set(one.line, Number.isNaN(efforts[k]) ? Infinity : Math.max(efforts[k], least));
+        costs.get(problem).set(configuration.line, Number.isNaN(efforts[k]) ? Infinity : Math.max(efforts[k], least));
       });
     }
   }
   const order = [...shown].sort((a, b) => a - b);
   const ratios = new Map(order.map((line) => [line, []]));
-  for (const ofProblem of costs.values()) {
-    const least = Math.min(...ofProblem.values());
-    // A line is judged on the problems it was given.
-    for (const [line, spent] of ofProblem) {
+  for (const costByLine of costs.values()) {
+    const least = Math.min(...costByLine.values());
+    // Each line counts only the problems that it was run on.
+    for (const [line, spent] of costByLine) {
       ratios.get(line).push(Number.isFinite(spent) ? spent / least : Infinity);
     }
   }
-  const most = Math.max(1, ...[...ratios.values()].flat().filter(Number.isFinite));
-  const right = Math.max(2, 1.2 * most);
+  const largest = Math.max(1, ...[...ratios.values()].flat().filter(Number.isFinite));
+  const right = Math.max(2, 1.2 * largest);
   return order.map((number) => {
     const line = content.lines[number];
-    const found = ratios.get(number);
-    const x = ascending([1, ...found.filter(Number.isFinite), right]);
-    const y = x.map((factor) => found.filter((ratio) => ratio <= factor).length / found.length);
+    const own = ratios.get(number);
+    const x = ascending([1, ...own.filter(Number.isFinite), right]);
+    const y = x.map((factor) => own.filter((ratio) => ratio <= factor).length / own.length);
     return {
       x, y, type: 'scatter', mode: 'lines', name: plain(line.name),
       line: {color: opaque(colorOf(line)), dash: dashOf(line), width: 2, shape: 'hv'},
-      text: `<b>${plain(line.name)}</b>`, hovertemplate: '%{text}<br>within %{x:.3g} times the best: %{y:.1%}' + ` of ${found.length}<extra></extra>`,
+      text: `<b>${plain(line.name)}</b>`, hovertemplate: '%{text}<br>within %{x:.3g} times the best: %{y:.1%}' + ` of ${own.length}<extra></extra>`,
       meta: {kind: 'line', line: number},
     };
   });
 }
 
-// A band of no width shows nothing: a single step gets a bar instead.
+// Return an error bar for a single step, at which a band would have no width.
 function soleError(at, low, high) {
   if (!low || at.length !== 1) return {visible: false};
   return {type: 'data', symmetric: false, array: [high[0] - at[0]], arrayminus: [at[0] - low[0]], width: 0, thickness: 1.2};
 }
 
-// Final values against the step: a line for every solver and, where scales were given, initial scale.
+// Draw final values against the step: a line per solver and, unless scales were tuned, initial scale.
 function stepTraces(panel) {
-  const wanted = wantedMetric();
+  const selected = selectedMetric();
   const band = BANDS[chosen.band];
-  const here = content.configurations.filter((one) => one.panel === panel && chosen.lines.includes(everyLine[one.line])
-    && ['best', 'all', String(one.scale)].includes(chosen.scale));
-  const apart = !here.some((one) => one.tuned);
+  const here = content.configurations.filter((configuration) => configuration.panel === panel
+    && chosen.lines.includes(allLines[configuration.line])
+    && ['best', 'all', String(configuration.scale)].includes(chosen.scale));
+  const separateScales = !here.some(({tuned}) => tuned);
   const groups = new Map();
-  for (const one of here) {
-    const key = JSON.stringify([one.line, apart && one.scale]);
-    groups.set(key, [...(groups.get(key) ?? []), one]);
+  for (const configuration of here) {
+    const key = JSON.stringify([configuration.line, separateScales && configuration.scale]);
+    groups.set(key, [...(groups.get(key) ?? []), configuration]);
   }
   const styles = ['solid', 'dash', 'dot', 'dashdot'];
   const traces = [];
-  const scalesHere = ascending(here.map((one) => one.scale));
+  const scalesHere = ascending(here.map(({scale}) => scale));
   for (const members of groups.values()) {
     members.sort((a, b) => a.step - b.step);
     const line = content.lines[members[0].line];
     const color = opaque(colorOf(line));
-    const usable = members.map((one) => [one, finalOf(one, wanted)]).filter(([, found]) => found);
-    const row = (name) => drawable(usable.map(([, found]) => found[name][0]));
-    const at = usable.map(([one]) => one.step);
+    const usable = members.map((member) => [member, finalOf(member, selected)]).filter(([, values]) => values);
+    const row = (name) => drawable(usable.map(([, values]) => values[name][0]));
+    const at = usable.map(([{step}]) => step);
     if (band.low && usable.length > 1) traces.push(bandTrace(at, row(band.low), row(band.high), line));
     traces.push({
       x: at, y: row(band.line), type: 'scatter', mode: 'lines+markers', name: plain(line.name),
-      line: {color, width: 1.5, dash: apart ? styles[scalesHere.indexOf(members[0].scale) % styles.length] : 'solid'},
+      line: {color, width: 1.5, dash: separateScales ? styles[scalesHere.indexOf(members[0].scale) % styles.length] : 'solid'},
       marker: {color, symbol: line.marker, size: 7}, error_y: soleError(row(band.line), band.low && row(band.low), band.low && row(band.high)),
-      text: usable.flatMap(([one, found]) => hoverTexts(found, chosen.band, one, () => 'final value')),
+      text: usable.flatMap(([member, values]) => hoverTexts(values, chosen.band, member, () => 'final value')),
       hovertemplate: '%{text}<extra></extra>', meta: {kind: 'line', line: members[0].line, scale: members[0].scale},
     });
-    const failed = members.filter((one) => usableSeeds(one) < one.seeds.length);
+    const failed = members.filter((member) => usableSeeds(member) < member.seeds.length);
     if (failed.length) {
       traces.push({
-        x: failed.map((one) => one.step), y: failed.map(() => UNUSABLE_AT), yaxis: 'y2', type: 'scatter', mode: 'markers',
+        x: failed.map(({step}) => step), y: failed.map(() => UNUSABLE_HEIGHT), yaxis: 'y2', type: 'scatter', mode: 'markers',
         name: plain(line.name), marker: {color, symbol: 'x-thin', size: 8, line: {color, width: 2}},
-        text: failed.map((one) => `<b>${plain(line.name)}</b><br>${one.seeds.length - usableSeeds(one)} of ${one.seeds.length} seeds diverged or failed<br>step ${written(one.step)}, C0 ${written(one.scale)}`),
+        text: failed.map((member) => `<b>${plain(line.name)}</b><br>${member.seeds.length - usableSeeds(member)} of ${member.seeds.length} seeds diverged or failed<br>step ${formatNumber(member.step)}, C0 ${formatNumber(member.scale)}`),
         hovertemplate: '%{text}<extra></extra>', meta: {kind: 'unusable', line: members[0].line},
       });
     }
@@ -204,14 +207,14 @@ function layoutOf(xTitle, yTitle, changes = {}) {
 
 const CONFIG = {displayModeBar: false, responsive: true, doubleClick: 'reset'};
 
-// A frame with a title, a plot that is drawn once it comes into view, and its buttons.
+// A plot with a title and buttons. It is drawn when it comes into view.
 class Panel {
   constructor(place, name, traces, layout, title = name) {
     Object.assign(this, {name, traces, layout, stale: true, visible: false});
     const button = (text, label, act) => {
-      const made = element('button', {type: 'button', className: 'small', title: label, 'aria-label': `${label}: ${title}`}, text);
-      made.addEventListener('click', act);
-      return made;
+      const node = element('button', {type: 'button', className: 'small', title: label, 'aria-label': `${label}: ${title}`}, text);
+      node.addEventListener('click', act);
+      return node;
     };
     this.plot = element('div', {className: 'plot', role: 'img', 'aria-label': title});
     this.note = element('p', {className: 'unusable'});
@@ -227,7 +230,7 @@ class Panel {
 
   download(format) {
     const {width, height} = this.plot.getBoundingClientRect();
-    const filename = `${content.studies.map((one) => one.name).join('-')} ${this.name}`.replace(/[^\w.-]+/g, '-');
+    const filename = `${content.studies.map(({name}) => name).join('-')} ${this.name}`.replace(/[^\w.-]+/g, '-');
     return Plotly.downloadImage(this.plot, {format, filename, width, height, scale: format === 'png' ? 3 : 1});
   }
 
@@ -243,14 +246,14 @@ class Panel {
     this.stale = false;
     const first = !this.plot.data;
     Plotly.react(this.plot, this.traces(), this.layout(), CONFIG);
-    if (first) this.plot.on('plotly_click', ({points}) => isolate(everyLine[points[0].data.meta.line]));
+    if (first) this.plot.on('plotly_click', ({points}) => isolate(allLines[points[0].data.meta.line]));
     if (!performance.getEntriesByName('first-plot').length) performance.mark('first-plot');
   }
 }
-Panel.every = new Map();
+Panel.byFrame = new Map();
 Panel.observer = new IntersectionObserver((entries) => {
   for (const entry of entries) {
-    const panel = Panel.every.get(entry.target);
+    const panel = Panel.byFrame.get(entry.target);
     panel.visible = entry.isIntersecting;
     panel.drawIfSeen();
   }
@@ -258,6 +261,6 @@ Panel.observer = new IntersectionObserver((entries) => {
 
 function addPanel(...description) {
   const panel = new Panel(...description);
-  Panel.every.set(panel.frame, panel);
+  Panel.byFrame.set(panel.frame, panel);
   return panel;
 }

@@ -1,18 +1,18 @@
-// What the reader has chosen. It lives in the address, so that a link restores it.
+// Keep the reader's selection in the address of the page, so that a link restores it.
 
-const everyPanel = content.panels;
-const everyLine = content.lines.map((line) => line.name);
+const allPanels = content.panels;
+const allLines = content.lines.map((line) => line.name);
 const distinct = (values) => [...new Set(values)];
 const ascending = (values) => distinct(values).sort((a, b) => a - b);
-const steps = ascending(content.configurations.map((one) => one.step)).map(String);
-const scales = ascending(content.configurations.map((one) => one.scale)).map(String);
-// What some run has; all of it if no run is usable, so that there is something to choose.
-const known = (names, has) => {
-  const found = names.filter((name) => content.configurations.some((one) => has(one, name)));
-  return found.length ? found : names;
+const steps = ascending(content.configurations.map((configuration) => configuration.step)).map(String);
+const scales = ascending(content.configurations.map((configuration) => configuration.scale)).map(String);
+// Return the names that apply to some configuration, or all names if no run is usable.
+const available = (names, has) => {
+  const present = names.filter((name) => content.configurations.some((configuration) => has(configuration, name)));
+  return present.length ? present : names;
 };
-const axes = known(Object.keys(content.axes), (one, axis) => Object.keys(one.curves[axis] ?? {}).length);
-const metrics = known(Object.keys(content.metrics), (one, metric) => one.curves.iteration?.[metric]);
+const axes = available(Object.keys(content.axes), (configuration, axis) => Object.keys(configuration.curves[axis] ?? {}).length);
+const metrics = available(Object.keys(content.metrics), (configuration, metric) => configuration.curves.iteration?.[metric]);
 
 const OPTIONS = {
   metric: metrics.flatMap((metric) => [`${metric}:gap`, `${metric}:value`]),
@@ -28,8 +28,8 @@ const OPTIONS = {
 const DEFAULTS = {
   ...Object.fromEntries(Object.entries(OPTIONS).map(([name, options]) => [name, options[0]])),
   level: String(content.level),
-  panels: everyPanel,
-  lines: everyLine,
+  panels: allPanels,
+  lines: allLines,
 };
 
 const chosen = {...DEFAULTS};
@@ -39,7 +39,7 @@ function readAddress() {
   for (const [name, options] of Object.entries(OPTIONS)) {
     chosen[name] = options.includes(given.get(name)) ? given.get(name) : DEFAULTS[name];
   }
-  for (const [name, options] of [['panels', everyPanel], ['lines', everyLine]]) {
+  for (const [name, options] of [['panels', allPanels], ['lines', allLines]]) {
     const listed = given.getAll(name);
     chosen[name] = listed.length ? options.filter((option) => listed.includes(option)) : options;
   }
@@ -50,16 +50,16 @@ function writeAddress() {
   for (const name of Object.keys(OPTIONS)) {
     if (chosen[name] !== DEFAULTS[name]) given.set(name, chosen[name]);
   }
-  for (const [name, options] of [['panels', everyPanel], ['lines', everyLine]]) {
+  for (const [name, options] of [['panels', allPanels], ['lines', allLines]]) {
     if (chosen[name].length === options.length) continue;
-    // An empty word stands for none of them.
+    // An empty value means that nothing is selected.
     for (const option of chosen[name].length ? chosen[name] : ['']) given.append(name, option);
   }
-  const words = given.toString();
-  history.replaceState(null, '', words ? `#${words}` : location.pathname + location.search);
+  const query = given.toString();
+  history.replaceState(null, '', query ? `#${query}` : location.pathname + location.search);
 }
 
-function wantedMetric() {
+function selectedMetric() {
   const [metric, form] = chosen.metric.split(':');
   return {metric, form};
 }
@@ -69,15 +69,17 @@ function metricTitle({metric, form}) {
   return form === 'gap' ? `${title} gap` : title;
 }
 
-// The configurations that are drawn in a panel: of each line the best among those that fit.
+// Return the configurations to draw in a panel: for each line, the best one that matches the selection.
 function configurationsIn(panel) {
   const best = new Map();
-  for (const one of content.configurations) {
-    if (one.panel !== panel || !chosen.lines.includes(everyLine[one.line])) continue;
-    if (!['best', 'all', String(one.step)].includes(chosen.step)) continue;
-    if (!['best', 'all', String(one.scale)].includes(chosen.scale)) continue;
-    const key = JSON.stringify([one.line, chosen.step === 'all' && one.step, chosen.scale === 'all' && one.scale]);
-    if (!best.has(key) || one.rank < best.get(key).rank) best.set(key, one);
+  for (const configuration of content.configurations) {
+    const {line, step, scale, rank} = configuration;
+    if (configuration.panel !== panel || !chosen.lines.includes(allLines[line])) continue;
+    if (!['best', 'all', String(step)].includes(chosen.step)) continue;
+    if (!['best', 'all', String(scale)].includes(chosen.scale)) continue;
+    const key = JSON.stringify([line, chosen.step === 'all' && step, chosen.scale === 'all' && scale]);
+    if (!best.has(key) || rank < best.get(key).rank) best.set(key, configuration);
   }
-  return content.configurations.filter((one) => [...best.values()].includes(one));
+  const drawn = new Set(best.values());
+  return content.configurations.filter((configuration) => drawn.has(configuration));
 }

@@ -1,19 +1,19 @@
-// Tables that sort, and that can be copied as CSV or LaTeX in the order in which they are shown.
+// Build tables that can be sorted, and copied as CSV or LaTeX in the order shown.
 
-const FEW_ROWS = 60;
+const MAX_ROWS_AT_FIRST = 60;
 
 function element(tag, properties = {}, ...children) {
-  const made = document.createElement(tag);
+  const node = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
-    if (name in made) made[name] = value;
-    else made.setAttribute(name, value);
+    if (name in node) node[name] = value;
+    else node.setAttribute(name, value);
   }
-  made.append(...children.filter((child) => child !== null));
-  return made;
+  node.append(...children.filter((child) => child !== null));
+  return node;
 }
 
 const NUMBER = /[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?/i;
-// A number may come with its range, in brackets, or as a share: 1.5 [1.2, 1.9], (0.3), 2/5, 0.1 (tuned).
+// A cell counts as a number if it has a range, brackets or a note: 1.5 [1.2, 1.9], (0.3), 2/5, 0.1 (tuned).
 const NUMERIC = new RegExp(`^\\(?${NUMBER.source}( \\[[^a-df-z]*\\])?\\)?(/\\d+)?( \\([^)]*\\))?$`, 'i');
 const HASH = /^[0-9a-f]{16}\b/;
 
@@ -22,37 +22,37 @@ function numberIn(text) {
 }
 
 function isNumeric(section, column) {
-  if (column < section.words) return false;
+  if (column < section.text_columns) return false;
   const count = section.rows.filter((row) => !Number.isNaN(numberIn(row[column]))).length;
   return 2 * count >= section.rows.length;
 }
 
-// Numbers in order, then words; rows that are equal keep their order.
-function compareCells(one, other, numeric) {
-  const [a, b] = [numberIn(one), numberIn(other)];
+// Compare two cells for sorting. Numbers come before words.
+function compareCells(first, second, numeric) {
+  const [a, b] = [numberIn(first), numberIn(second)];
   if (numeric && !Number.isNaN(a) && !Number.isNaN(b)) return a - b;
   if (numeric && Number.isNaN(a) !== Number.isNaN(b)) return Number.isNaN(a) ? 1 : -1;
-  return one.localeCompare(other, 'en', {numeric: true});
+  return first.localeCompare(second, 'en', {numeric: true});
 }
 
-// `action`, if given, makes a first cell from the number of a row.
+// Build a table. If `action` is given, it returns the content of an extra first cell for a row index.
 function makeTable(section, {action = null} = {}) {
   let order = section.rows.map((_, k) => k);
-  let limit = FEW_ROWS;
+  let limit = MAX_ROWS_AT_FIRST;
   const numeric = section.columns.map((_, column) => isNumeric(section, column));
   const body = element('tbody');
   const more = element('button', {type: 'button', className: 'small more'});
 
   function fill() {
     body.replaceChildren(...order.slice(0, limit).map((k) => {
-      const cells = section.rows[k].map((text, column) => element('td', {className: look(text, column)}, text));
+      const cells = section.rows[k].map((text, column) => element('td', {className: cellClass(text, column)}, text));
       return element('tr', {}, action && element('td', {}, action(k)), ...cells);
     }));
     more.hidden = order.length <= limit;
     more.textContent = `Show all ${order.length} rows`;
   }
 
-  function look(text, column) {
+  function cellClass(text, column) {
     if (numeric[column]) return 'num';
     if (HASH.test(text)) return 'code';
     return text.length > 48 ? 'long' : '';
@@ -62,12 +62,12 @@ function makeTable(section, {action = null} = {}) {
     const head = element('th', {scope: 'col', className: numeric[column] ? 'num' : ''});
     const button = element('button', {type: 'button'}, title);
     button.addEventListener('click', () => {
-      const falling = head.getAttribute('aria-sort') === 'ascending';
+      const descending = head.getAttribute('aria-sort') === 'ascending';
       for (const other of heads) other.removeAttribute('aria-sort');
-      head.setAttribute('aria-sort', falling ? 'descending' : 'ascending');
-      order = section.rows.map((_, k) => k).sort((one, other) => {
-        const difference = compareCells(section.rows[one][column], section.rows[other][column], numeric[column]);
-        return (falling ? -difference : difference) || one - other;
+      head.setAttribute('aria-sort', descending ? 'descending' : 'ascending');
+      order = section.rows.map((_, k) => k).sort((j, k) => {
+        const difference = compareCells(section.rows[j][column], section.rows[k][column], numeric[column]);
+        return (descending ? -difference : difference) || j - k;
       });
       fill();
     });
@@ -94,7 +94,7 @@ function makeTable(section, {action = null} = {}) {
   );
 }
 
-// The values behind a table where there are any, in full precision; else what is shown.
+// Return the values of a table in full precision if they are known, or else the cells as shown.
 function csvOf(section, order) {
   const {head, rows} = section.csv ?? {head: section.columns, rows: section.rows};
   const quoted = (cell) => (/[",\n\r]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
@@ -108,8 +108,8 @@ const LATEX = {
 };
 
 function latexOf(section, order, numeric) {
-  const escaped = (text) => text.replace(/[\\&%$#_{}~^<>–—…−→]/g, (found) => LATEX[found]);
-  // A row that begins with a bracket would be read as an option of the \\ before it.
+  const escaped = (text) => text.replace(/[\\&%$#_{}~^<>–—…−→]/g, (character) => LATEX[character]);
+  // LaTeX would read a bracket at the start of a row as an option of the preceding \\.
   const cell = (text) => (text.startsWith('[') ? '{}' : '') + escaped(text);
   const row = (cells) => `${cells.map(cell).join(' & ')} \\\\`;
   return [
@@ -121,24 +121,24 @@ function latexOf(section, order, numeric) {
   ].join('\n');
 }
 
-async function copy(text, said) {
+async function copy(text, message) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    // Not allowed here, as in a frame of another page: the old way still is.
+    // The clipboard may be blocked, e.g. in a frame of another page. The older method still works.
     const field = element('textarea', {value: text});
     document.body.append(field);
     field.select();
     document.execCommand('copy');
     field.remove();
   }
-  say(said);
+  showMessage(message);
 }
 
-let silence = 0;
-function say(text) {
-  const said = document.getElementById('said');
-  said.textContent = text;
-  clearTimeout(silence);
-  silence = setTimeout(() => said.replaceChildren(), 2000);
+let timer = 0;
+function showMessage(text) {
+  const box = document.getElementById('message');
+  box.textContent = text;
+  clearTimeout(timer);
+  timer = setTimeout(() => box.replaceChildren(), 2000);
 }

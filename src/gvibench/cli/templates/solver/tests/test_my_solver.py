@@ -1,8 +1,8 @@
-"""The check that `gvibench check solver my-solver` runs."""
+"""Run the conformance tests of `gvibench check solver my-solver`."""
 
-from gvibench.check.solver import examine
+from gvibench.check.solver import check_solver
 
 
 def test_the_solver_conforms():
-    verdict = examine("my-solver")
-    assert verdict.passed, str(verdict)
+    report = check_solver("my-solver")
+    assert report.passed, str(report)

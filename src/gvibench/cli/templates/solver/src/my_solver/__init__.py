@@ -1,1 +1,1 @@
-"""A solver, a data set and a figure for gvibench."""
+"""Provide a solver, a data set and a figure for gvibench."""

@@ -1,18 +1,15 @@
-"""The data set: what the catalogue says of it, and what loads it.
+"""Define the data set: its catalogue entry and its loader.
 
-Planning a study imports this module, so anything slow to import belongs into the loader.
+Planning a study imports this module. Import slow packages inside the loader.
 """
 
 import numpy as np
 
-from gvibench.datasets.catalogue import Entry, Setting
-from gvibench.datasets.loaders import Source
-from gvibench.datasets.read import Table
-from gvibench.spec.run import DataSpec
+from gvibench.plugin import DatasetEntry, DataSpec, Setting, Source, Table
 
 __all__ = ["MOONS", "load"]
 
-MOONS = Entry(
+MOONS = DatasetEntry(
     name="my-solver-moons",
     title="Two half moons, with products of their coordinates",
     loader="my_solver.dataset:load",
@@ -21,12 +18,12 @@ MOONS = Entry(
     n=400,
     d=5,
     labels={"+1": "the upper moon", "-1": "the lower moon"},
-    settings={"noise": Setting(0.2, "standard deviation of what is added to the coordinates")},
+    settings={"noise": Setting(0.2, "standard deviation of the noise added to the coordinates")},
 )
 
 
-def load(entry: Entry, spec: DataSpec) -> Source:
-    """Draw the points: all rows in one table; gvibench splits them."""
+def load(entry: DatasetEntry, spec: DataSpec) -> Source:
+    """Return all rows in one table. gvibench splits them into training and test rows."""
     rng = np.random.default_rng(0)
     y = np.repeat([1.0, -1.0], 200)
     angle = rng.uniform(0.0, np.pi, y.size)

@@ -1,1 +1,0 @@
-"""A solver, a data set and a figure for gvibench."""

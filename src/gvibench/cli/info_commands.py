@@ -1,0 +1,84 @@
+"""Provide the commands about what is installed: datasets, solvers, new, check and doctor."""
+
+from pathlib import Path
+
+from gvibench.cli.arguments import Options, Subparsers
+from gvibench.errors import UserError
+from gvibench.registry import DATASETS, SOLVERS
+
+__all__ = ["add_commands"]
+
+
+def add_commands(subparsers: Subparsers) -> None:
+    """Add the commands."""
+    datasets = subparsers.add_parser("datasets", help="list the data sets")
+    datasets.set_defaults(command=_datasets)
+    solvers = subparsers.add_parser("solvers", help="list the solvers and their options")
+    solvers.set_defaults(command=_solvers)
+
+    new = subparsers.add_parser("new", help="create a package for your own solver")
+    new.set_defaults(command=_new)
+    new.add_argument("what", choices=("solver",))
+    new.add_argument("name", help="name of the solver, e.g. 'my-solver'")
+    new.add_argument(
+        "--into",
+        type=Path,
+        default=Path(),
+        metavar="DIR",
+        help="folder in which to create it (default: the current one)",
+    )
+
+    check = subparsers.add_parser("check", help="run the conformance tests on a solver")
+    check.set_defaults(command=_check)
+    check.add_argument("what", choices=("solver",))
+    check.add_argument("name", help="name of an installed solver")
+
+    doctor = subparsers.add_parser("doctor", help="check and time this machine's CPU or GPU")
+    doctor.set_defaults(command=_doctor)
+    doctor.add_argument(
+        "--device", choices=("cpu", "cuda"), default="cpu", help="device to check (default: cpu)"
+    )
+
+
+def _datasets(options: Options) -> None:
+    from gvibench.spec import catalogue
+
+    for name in DATASETS.names():
+        entry = catalogue.entry(name)
+        size = f"{entry.n} x {entry.d}" if entry.n else "any size"
+        print(f"{name:20} {size:14} beta {entry.beta:<7g} {entry.title}")
+
+
+def _solvers(options: Options) -> None:
+    from gvibench.spec.documentation import documentation
+
+    for name in SOLVERS.names():
+        solver = SOLVERS.load(name)
+        print(f"{name:14} {solver.title:14} {solver.reference}")
+        for option, text in documentation(solver).items():
+            print(f"{'':14}   {option} = {getattr(solver, option)!r}: {text}")
+
+
+def _new(options: Options) -> None:
+    from gvibench.cli.scaffold import new_solver
+
+    folder = new_solver(options.name, options.into)
+    print(
+        f"created {folder}; next: 'pip install -e {folder}' and "
+        f"'gvibench check solver {options.name}'"
+    )
+
+
+def _check(options: Options) -> int:
+    from gvibench.check.solver import check_solver
+
+    report = check_solver(options.name)
+    print(report)
+    return 0 if report.passed else 1
+
+
+def _doctor(options: Options) -> None:
+    from gvibench.check.device import check_device
+
+    if failed := check_device(options.device):
+        raise UserError(f"{failed} checks failed: do not trust results of device {options.device}")

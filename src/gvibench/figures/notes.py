@@ -1,0 +1,75 @@
+"""Compose the notes that figures print below panel titles and above legends."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from gvibench.analysis.bands import CENTERS
+from gvibench.analysis.configurations import Configuration, unique
+from gvibench.spec.statuses import UNUSABLE
+
+__all__ = [
+    "best_note",
+    "floor_note",
+    "reference_name",
+    "seeds_note",
+    "shortened_note",
+    "unusable_note",
+]
+
+
+def reference_name(dataset: xr.Dataset) -> str:
+    """Return the name of the value from which objective gaps are measured."""
+    known = np.isfinite(dataset["optimum_objective"].values)
+    if dataset.attrs["gap"] != "optimum" or not known.any():
+        return "best seen"
+    return "optimum" if known.all() else "optimum or best seen"
+
+
+def best_note(configs: Sequence[Configuration], shown: Sequence[Configuration]) -> list[str]:
+    """Return a note if lines show the best of several steps and initial scales."""
+    if len(shown) < len(configs):
+        return ["each solver at its best step and initial scale"]
+    return []
+
+
+def seeds_note(dataset: xr.Dataset, style: Mapping[str, Any]) -> list[str]:
+    """Return a note on the meaning of lines and bands if there are several seeds."""
+    count = len(unique(dataset["seed"].values.tolist()))
+    return [f"{CENTERS[style['center']][0]} and min–max over {count} seeds"] if count > 1 else []
+
+
+def unusable_note(named: Iterable[tuple[str, Configuration]]) -> str:
+    """Return the number of diverged and failed seeds of each line, empty if there are none."""
+    named = list(named)
+    parts = []
+    for status in UNUSABLE:
+        counts = [
+            f"{name} {config.endings[status]}/{len(config.runs)}"
+            for name, config in named
+            if config.endings[status]
+        ]
+        if counts:
+            parts.append(f"{status}: {', '.join(counts)}")
+    return "; ".join(parts)
+
+
+def floor_note(values: xr.DataArray, shown: Iterable[Configuration], floor: float) -> list[str]:
+    """Return a note if some values are below the floor and are drawn at it."""
+    if any((values.values[config.usable] < floor).any() for config in shown):
+        return [f"gaps below {floor:g} are drawn at {floor:g}"]
+    return []
+
+
+def shortened_note(dataset: xr.Dataset, shown: Sequence[Configuration]) -> list[str]:
+    """Return a note for each line whose runs end before the longest run of the panel."""
+    done = np.asarray(dataset["iterations_done"].values)
+    ends = {config: int(done[config.usable].max()) for config in shown if len(config.usable)}
+    notes = []
+    for config, end in ends.items():
+        longest = max(last for other, last in ends.items() if other.panel == config.panel)
+        if end < longest:
+            notes.append(f"{config.line} ends at {end} of {longest} iterations")
+    return unique(notes)

@@ -1,0 +1,72 @@
+"""Interfaces between solvers, models and losses.
+
+This module does not import NumPy, so that planning a study can load solvers quickly.
+"""
+
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+
+from gvibench.numerics.base import Array
+
+if TYPE_CHECKING:
+    from gvibench.numerics.expectations.compiled.oracle import FusedOracle
+
+__all__ = ["Curvature", "Objectives", "Oracle", "PointwiseLoss", "Rows", "Sampling"]
+
+Curvature = Literal["hessian", "whitened"]
+"""Form of the curvature: the expected Hessian H, or C'HC with C C' = V."""
+
+
+class Rows(NamedTuple):
+    """Rows of a design matrix and their targets."""
+
+    x: Array
+    y: Array
+
+
+class Oracle(NamedTuple):
+    """Value, gradient and curvature of a model at one Gaussian."""
+
+    value: Array
+    """Sum of F0 over the rows plus the penalty on the mean, without prior and entropy."""
+    gradient: Array
+    """Expected gradient g, including the prior."""
+    curvature: Array
+    """Expected Hessian H, including the prior, or C'HC if `kind` is `whitened`."""
+    kind: Curvature
+
+
+class Objectives(NamedTuple):
+    """Three different objectives of one Gaussian."""
+
+    objective: Array
+    neg_elbo: Array
+    train_elbo_paper: Array
+
+
+class PointwiseLoss(Protocol):
+    """Loss of one row as a function of its linear predictor."""
+
+    def expect(self, mu: Array, s2: Array, y: Array, f0: Array, f1: Array, f2: Array) -> None:
+        """Write E l(X), E l'(X), E l''(X) for X ~ N(mu, s2)."""
+
+    def at(self, t: Array, y: Array) -> tuple[Array, Array, Array]:
+        """Return l(t), l'(t), l''(t)."""
+
+    @property
+    def steepest(self) -> float:
+        """Maximum of l''."""
+
+    @property
+    def log_normaliser(self) -> float:
+        """Constant difference between the negative log-likelihood of a row and its loss."""
+
+    def fused_oracle(self, rows: Rows, beta: float) -> "FusedOracle | None":
+        """Return a compiled oracle of this loss for the rows, or None if there is none."""
+
+
+class Sampling(NamedTuple):
+    """Settings of minibatch Monte Carlo estimates."""
+
+    batch: int
+    samples: int
+    seed: int

@@ -1,0 +1,185 @@
+"""State the results of a study in words, for the summary and for the report page."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from gvibench.analysis.configurations import Configuration, configurations, unique
+from gvibench.analysis.gaps import gap
+from gvibench.analysis.ranking import TIE, TIE_LEVEL
+from gvibench.spec.statuses import STATUSES
+from gvibench.tables.formats import escape_markdown, number
+from gvibench.tables.performance import NO_STEP
+
+__all__ = [
+    "CAPTIONS",
+    "best_sentences",
+    "count",
+    "ending_rows",
+    "join_names",
+    "missing_optima",
+    "optimum_warning",
+    "reference_description",
+]
+
+CAPTIONS = {
+    "gap": "Objective gap against iterations.",
+    "test": "Test NLL gap (sum over the test rows) and test accuracy against iterations.",
+    "time": "Objective gap against solver time.",
+    "test-time": "Test NLL gap (sum over the test rows) and test accuracy against solver time.",
+    "sensitivity": "Final objective gap against the step.",
+    "profile": "Share of problems solved within a factor of the best solver's cost.",
+    "runtime": "Solver time per iteration against the number of features.",
+    "bias": "Distance of the piecewise bound from the exact optimum, and its cost.",
+    "temperature": "Objective gap against iterations, and final test metrics, by temperature.",
+    "path": "Means of the iterates of one seed over the contours of the loss.",
+    "theory": "Theoretical bounds and measured values, with the constants of each run.",
+}
+"""Captions of the built-in figures."""
+EXPLAINED = ("stalled", "failed", "diverged")
+"""Endings whose reasons are listed."""
+
+
+def optimum_warning(dataset: xr.Dataset) -> str:
+    """Return a warning if a run got below the optimum, and else an empty string."""
+    below = float(np.nanmin(gap(dataset, "objective").values, initial=0.0))
+    if below >= 0:
+        return ""
+    return f"Some runs got below the optimum by up to {-below:.2g} nat: do not trust it."
+
+
+def reference_description(dataset: xr.Dataset) -> str:
+    """Return a phrase that describes the reference of the objective gaps."""
+    known = np.isfinite(dataset["optimum_objective"].values)
+    if dataset.attrs["gap"] != "optimum" or not known.any():
+        return "the best value seen on the same problem"
+    if known.all():
+        return "the optimum, which was computed independently of the solvers"
+    without = unique(
+        config.panel for config in configurations(dataset) if not known[config.runs[0]]
+    )
+    return (
+        "the optimum, which was computed independently of the solvers, except on "
+        f"{join_names(without)}, where they are measured from the best value seen"
+    )
+
+
+def missing_optima(dataset: xr.Dataset) -> dict[str, str]:
+    """Return the reason why no optimum was found, for each problem without one."""
+    if "optimum_note" not in dataset:
+        return {}
+    notes = dataset["optimum_note"].values
+    return {
+        config.panel: str(notes[config.runs[0]])
+        for config in configurations(dataset)
+        if notes[config.runs[0]]
+    }
+
+
+def ending_rows(dataset: xr.Dataset) -> list[dict[str, str]]:
+    """Return a row for each solver and problem with runs that stalled, failed or diverged."""
+    groups: dict[tuple[str, str, str], list[Configuration]] = {}
+    for config in configurations(dataset):
+        for status in EXPLAINED:
+            if config.endings[status]:
+                groups.setdefault((config.panel, config.line, status), []).append(config)
+    status_of, reason_of = dataset["status"].values, dataset["reason"].values
+    rows = []
+    for (panel, line, status), configs in groups.items():
+        runs = [run for config in configs for run in config.runs if status_of[run] == status]
+        reasons = Counter(_short_reason(status, str(reason_of[run])) for run in runs)
+        rows.append(
+            {
+                "data set": panel,
+                "solver": line,
+                "runs": f"{len(runs)} {status}",
+                "at steps": ", ".join(map(number, sorted({config.step for config in configs}))),
+                "because": "; ".join(f"{reason} ({n})" for reason, n in reasons.most_common()),
+            }
+        )
+    return rows
+
+
+def _short_reason(status: str, reason: str) -> str:
+    """Return the reason of an ending without the numbers that differ between runs."""
+    if status == "stalled":
+        return "the objective no longer decreases, gradient norm above the tolerance"
+    if status == "failed":
+        return reason if reason.startswith(NO_STEP) else "ended above the starting objective"
+    _, _, text = reason.rpartition(": ")
+    return re.sub(r" to [-+.\dein]+$", "", text)
+
+
+def best_sentences(values: pd.DataFrame) -> list[str]:
+    """Return one sentence per problem that names the best solver, its results and any ties."""
+    sentences = []
+    for problem, here in values.groupby("problem", sort=False):
+        records: list[dict[Any, Any]] = here.to_dict("records")
+        best = [row for row in records if row["is_best"]]
+        text = _best_result(best[0], records) if best else _no_usable_run(records)
+        sentences.append(f"{escape_markdown(str(problem))}: {text}")
+    return sentences
+
+
+def _no_usable_run(records: Sequence[Mapping[Any, Any]]) -> str:
+    ended = {status: sum(row[status] for row in records) for status in STATUSES}
+    counts = ", ".join(f"{number} {status}" for status, number in ended.items() if number)
+    return f"no run is usable ({counts})."
+
+
+def _best_result(best: Mapping[Any, Any], records: Iterable[Mapping[Any, Any]]) -> str:
+    words = [
+        f"**{escape_markdown(best['method'])}** (step {number(best['step'])}, "
+        f"C0 {number(best['init_scale'])}): final gap {_gap_text(best['gap_median'])}, "
+        f"objective {number(best['objective_median'])}, {_effort_text(best)}, "
+        f"test NLL {number(best['test_nll_median'])} (sum)"
+    ]
+    if not isinstance(best["test_accuracy_median"], str):
+        words.append(f", accuracy {number(best['test_accuracy_median'], 4)}")
+    others = [row for row in records if row["best_of_solver"] and not row["is_best"]]
+    if tied := [row["method"] for row in others if row["tied_with_best"]]:
+        words.append(f"; tied with {escape_markdown(join_names(tied))}")
+    close = [
+        row["method"] for row in others if row["bands_overlap_best"] and not row["tied_with_best"]
+    ]
+    if close:
+        words.append(
+            f"; the ranges of the final gaps overlap with {escape_markdown(join_names(close))}"
+        )
+    return "".join([*words, "."])
+
+
+def _gap_text(gap_median: float) -> str:
+    return f"below {TIE:g} nat" if gap_median < TIE else f"{number(gap_median, 3)} nat"
+
+
+def _effort_text(best: Mapping[Any, Any]) -> str:
+    level, seeds = f"{TIE_LEVEL:g}", best["seeds"]
+    settled, first = best[f"reached_settled_{level}"], best[f"reached_first_{level}"]
+    if settled:
+        of_seeds = "" if settled == seeds else f" with {settled} of {seeds} seeds"
+        iterations, seconds = (
+            best[f"{kind}_settled_{level}_median"] for kind in ("iterations", "seconds")
+        )
+        return (
+            f"settles at a gap of {level} after {number(iterations, 4)} iterations "
+            f"({number(seconds, 3)} s){of_seeds}"
+        )
+    if first:
+        return f"reaches a gap of {level} with {first} of {seeds} seeds, but does not settle there"
+    return f"never reaches a gap of {level}"
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Join names with commas. Names that contain a comma are put in quotation marks."""
+    return ", ".join(f"“{name}”" if ", " in name else name for name in names)
+
+
+def count(number_of: int, noun: str) -> str:
+    """Return a count with its noun, e.g. "2 runs"."""
+    return f"{number_of} {noun}" if number_of == 1 else f"{number_of} {noun}s"

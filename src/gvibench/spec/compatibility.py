@@ -1,0 +1,59 @@
+"""Decide which settings of a run can be combined."""
+
+from typing import Protocol
+
+from gvibench.errors import UserError
+from gvibench.registry import MODELS
+from gvibench.spec.run import ProblemSpec, RunSpec
+
+__all__ = ["is_reduced", "validate_targets"]
+
+
+class Symmetry(Protocol):
+    """Behaviour of a solver under rotations of the features."""
+
+    @property
+    def rotation_invariant(self) -> bool:
+        """Whether rotating the features rotates the iterates."""
+
+    @property
+    def rotated(self) -> bool:
+        """Whether the solver is defined in the basis of the rows."""
+
+
+def is_reduced(spec: RunSpec, solver: Symmetry, n: int, d: int) -> bool:
+    """Return whether a run works in the span of its n rows; raise UserError if it cannot as asked.
+
+    A reduced run solves the same problem in fewer coordinates. That requires a solver and a model
+    that are invariant to rotations.
+    """
+    wanted = spec.form == "reduced" or solver.rotated
+    if not wanted and (spec.form != "auto" or d <= n):
+        return False
+    possible = (
+        (solver.rotation_invariant or solver.rotated)
+        and MODELS.load(spec.model).rotation_invariant
+        # A stochastic run draws in its own coordinates: in other coordinates it is another run.
+        and (spec.expectation != "stochastic" or solver.rotated)
+    )
+    if wanted and (not possible or (spec.form == "dense" and solver.rotated)):
+        raise UserError(
+            f"solver '{spec.solver}' cannot work in the basis of the rows with model "
+            f"'{spec.model}', expectation '{spec.expectation}' and form '{spec.form}': "
+            "choose another solver or form"
+        )
+    if possible and "covariance_factor_path" in spec.record:
+        raise UserError(
+            "'covariance_factor_path' cannot be recorded of a run in the basis of the rows: "
+            "use form 'dense', or do not record it"
+        )
+    return possible
+
+
+def validate_targets(spec: ProblemSpec, *, real: bool) -> None:
+    """Raise UserError if the targets are real numbers and the model needs two classes."""
+    if real and spec.model != "linear":
+        raise UserError(
+            f"model '{spec.model}' needs two classes, but the targets of '{spec.data.dataset}' are "
+            "real numbers: use model 'linear'"
+        )

@@ -1,0 +1,46 @@
+"""Figure `profile`."""
+
+import numpy as np
+
+from figures.drawn import legend_title, lines, plot
+from figures.made_aggregate import Run, make_dataset
+from gvibench.figures.profile import ratios
+
+
+def test_profile_follows_the_definition_of_dolan_and_more(tmp_path):
+    def reaches(at, solver, seed, **more):
+        curve = [20.0] * at + [10.0] + [10.0] * (8 - at)
+        return Run(curve, "wdbc", solver, seed=seed, **more)
+
+    runs = [
+        reaches(1, "vn", 0),
+        reaches(4, "vn", 1),
+        reaches(2, "gd", 0),
+        reaches(2, "gd", 1),
+        Run([20.0, 19.0], "wdbc", "sr-vn", seed=0),
+        Run([20.0, 10.0], "wdbc", "sr-vn", seed=1, status="diverged"),
+    ]
+    dataset = make_dataset(tmp_path, runs)
+    figure, shown = plot("profile", dataset)
+    cost = np.array([1, 4, 2, 2, np.nan, np.nan])
+    relative = ratios(shown, dataset["seed"].values, cost)
+    np.testing.assert_allclose(relative["VN"], [1, 2])
+    np.testing.assert_allclose(relative["GD"], [2, 1])
+    np.testing.assert_allclose(relative["SR-VN"], np.inf)
+    drawn = lines(figure.axes[0])
+    factors, shares = drawn["VN"]
+    np.testing.assert_allclose(factors, [1, 2, 2.4])
+    np.testing.assert_allclose(shares, [0.5, 1, 1])
+    assert (drawn["SR-VN"][1] == 0).all()
+    assert [axes.get_title() for axes in figure.axes] == ["iterations", "solver time"]
+
+
+def test_shares_are_over_the_problems_with_runs_of_the_line(tmp_path):
+    """Problems without runs of a solver do not count as failures of this solver."""
+    runs = [Run([20.0, 10.0], name, "vn") for name in ("a", "b", "c")]
+    runs += [Run([20.0, 10.0], name, "sr-vn") for name in ("a", "b")]
+    runs += [Run([20.0, 10.0], "c", "sr-vn", solver_id="sr-vn-rotated")]
+    figure, _ = plot("profile", make_dataset(tmp_path, runs))
+    for _, shares in lines(figure.axes[0]).values():
+        assert shares[-1] == 1.0
+    assert "number of problems: VN 3, SR-VN 2, SR-VN (rotated) 1" in legend_title(figure)

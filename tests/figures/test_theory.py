@@ -1,0 +1,85 @@
+"""Figure `theory`."""
+
+import numpy as np
+import pytest
+
+from analysis.theory_runs import problem, run_spec, study
+from figures.drawn import legend_texts, plot
+from gvibench.analysis.theory_checks import measure
+from gvibench.figures.lines import FLOOR
+
+DATA = problem()
+NARROW = problem(n=4, scale=0.3)
+
+
+def run(solver, step, data=DATA, **changes):
+    return data, run_spec(data, solver, step, **{"init_scale": 0.4, "iterations": 60, **changes})
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    return study(
+        run("sr-vn", 0.05),
+        run("sr-vn", 0.05, seed=1),
+        run("sr-vn", 1.0),
+        run("ng-flow", 0.05),
+        run("bw-gd", 0.02),
+        run("vn", 0.1),
+        run("sr-vn", 0.002, NARROW, init_scale=2.5, mean_scale=0.0, iterations=40),
+    )
+
+
+def lines(axes, label):
+    return [np.array(line.get_data()) for line in axes.get_lines() if line.get_label() == label]
+
+
+def test_each_configuration_with_a_claim_has_a_panel(dataset):
+    figure, shown = plot("theory", dataset)
+    assert [config.solver for config in shown] == ["sr-vn", "sr-vn", "ng-flow", "bw-gd", "sr-vn"]
+    assert len(figure.axes) == 5
+    titles = [axes.get_title().replace("\n", " ") for axes in figure.axes]
+    assert "BW-GD" in titles[3]
+    assert "step\u00a00.02" in titles[3]
+
+
+def test_lines_show_measured_values_and_bounds(dataset):
+    figure, _ = plot("theory", dataset)
+    runs = measure(dataset)
+    both = figure.axes[0]  # two seeds
+    assert len(lines(both, "measured")) == len(lines(both, "bound")) == 2
+    for axes, run in zip(
+        (both, *figure.axes[2:]), (runs[0], runs[3], runs[4], runs[6]), strict=True
+    ):
+        at, values = lines(axes, "measured")[0]
+        np.testing.assert_allclose(at, run.claim.iteration)
+        np.testing.assert_allclose(values, np.maximum(run.claim.values, FLOOR))
+        np.testing.assert_allclose(lines(axes, "bound")[0][1], run.claim.bound)
+
+
+def test_a_panel_without_a_bound_shows_the_reason(dataset):
+    figure, _ = plot("theory", dataset)
+    panel = figure.axes[1]
+    assert lines(panel, "bound") == []
+    words = " ".join(text.get_text() for text in panel.texts).replace("\n", " ")
+    assert words == "not applicable: eta is not positive"
+    assert len(figure.axes[0].texts) == 0
+
+
+def test_the_first_violation_is_marked(dataset):
+    figure, _ = plot("theory", dataset)
+    claim = measure(dataset)[6].claim
+    (marked,) = lines(figure.axes[4], "violation")
+    assert marked[0].tolist() == [claim.verdict.violated_at]
+    assert legend_texts(figure) == [
+        "SR-VN",
+        "NG-Flow",
+        "BW-GD",
+        "claimed bound",
+        "first violation",
+    ]
+
+
+def test_a_study_without_claims_has_an_empty_panel():
+    figure, shown = plot("theory", study(run("vn", 0.1)))
+    assert shown == []
+    assert figure.axes[0].get_title().replace("\n", " ") == "no claim covers these solvers"

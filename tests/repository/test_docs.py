@@ -1,0 +1,217 @@
+"""Run the code blocks of the documentation, and check its commands and links."""
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from snakemake.cli import get_argument_parser
+
+from figures.made_aggregate import study, write_aggregate
+from gvibench.cli.main import main
+from gvibench.numerics import expectations
+from reader import LANGUAGES, PROGRAMS, ROOT, Reader, blocks, prose
+
+PAGES = {path.relative_to(ROOT).as_posix(): path for path in sorted((ROOT / "docs").glob("*.md"))}
+PAGES["README.md"] = ROOT / "README.md"
+PAGES_WITH_LINKS = [
+    *PAGES.values(),
+    *ROOT.glob("docs/*/**/*.md"),
+    *ROOT.glob("results/README.md"),
+]
+SPECIAL_PAGES = {
+    "README.md",
+    *(f"docs/{name}.md" for name in ("api", "cluster", "extend", "faq", "tutorial")),
+}
+"""Pages that have a separate test."""
+LINK = re.compile(r"\]\(([^)\s]+)\)|<img [^>]*src=\"([^\"]+)\"")
+
+
+@pytest.fixture
+def reader(tmp_path, monkeypatch):
+    """A reader with two finished studies."""
+    reader = Reader(tmp_path / "gvibench")
+    monkeypatch.chdir(reader.project.folder)
+    for name in ("mine", "default"):
+        folder = reader.project.folder / "results" / name
+        folder.mkdir(parents=True)
+        write_aggregate(folder, study())
+    return reader
+
+
+# Blocks
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_blocks_use_known_languages_and_programs(name):
+    for language, text in blocks(PAGES[name]):
+        assert language in LANGUAGES, text
+        if language == "sh":
+            for line in re.split(r"\n| && ", text.strip()):
+                assert line.split()[0] in PROGRAMS, line
+    assert "```" not in prose(PAGES[name])
+    assert not re.search(r"^(    |\t)", prose(PAGES[name]), re.MULTILINE), "an indented block"
+
+
+@pytest.mark.parametrize("name", sorted(PAGES.keys() - SPECIAL_PAGES))
+def test_page(reader, name):
+    reader.follow(PAGES[name])
+
+
+def test_readme(reader):
+    reader.dry = True  # its study takes minutes and downloads data
+    reader.follow(PAGES["README.md"])
+    assert (reader.project.folder / "both.html").stat().st_size > 0
+
+
+def test_notebooks(reader):
+    reader.follow(PAGES["docs/api.md"])
+    runs = [reader.space["trace"], *reader.space["runs"]]
+    assert len(runs) == 1 + 6
+    assert not {run.attrs["status"] for run in runs} & {"diverged", "failed"}
+    assert (reader.project.folder / "gap.pdf").stat().st_size > 0
+    assert reader.space["study"].sizes["run"] == 24
+    assert len(reader.space["left"].get_lines()) == 2
+
+
+@pytest.mark.slow
+def test_cluster(reader, s3):
+    s3.create_bucket(Bucket="my-bucket")
+    path = "results/default/aggregate.zarr.zip"
+    s3.upload_file(path, "my-bucket", path)
+    reader.follow(PAGES["docs/cluster.md"])
+    assert Path("cancelled").read_text().split() == ["11", "13"]
+
+
+def test_extending(reader, capsys):
+    reader.follow(PAGES["docs/extend.md"])
+    space = reader.space
+    assert (reader.project.folder / "grand_vn/pyproject.toml").is_file()
+    assert "vn conforms" in capsys.readouterr().out
+
+    state, model = space["state"], space["model"]
+    start = space["solver"].init(model, np.zeros(3), 0.5)
+    before = model.objectives(start.mean, start.factor, start.oracle.value).objective
+    assert state.iteration == 20
+    assert space["objective"] < before
+    assert space["loaded"].table.x.shape == (30, 2)
+    assert len(space["figure"].axes[0].patches) == len(space["shown"])
+
+    poisson = space["poisson"]
+    oracle = poisson.full_oracle(np.zeros(3), start.factor, "hessian")
+    offsets = 1e-6 * np.eye(3)
+    slopes = [
+        (
+            poisson.full_oracle(+offset, start.factor, "hessian").value
+            - poisson.full_oracle(-offset, start.factor, "hessian").value
+        )
+        / 2e-6
+        for offset in offsets
+    ]
+    np.testing.assert_allclose(oracle.gradient, slopes, rtol=1e-5)
+
+    exact = [float(values) for values in expectations.build("exact")(0.5, 0.2)]
+    approximate = [float(space[name]) for name in ("f0", "f1", "f2")]
+    np.testing.assert_allclose(approximate, exact, atol=1e-3)
+
+
+@pytest.mark.slow
+def test_tutorial(tmp_path, monkeypatch, capsys):
+    reader = Reader(tmp_path / "gvibench")
+    project = reader.project
+    monkeypatch.chdir(project.folder)
+    reader.follow(PAGES["docs/tutorial.md"])
+    assert "diverged" in capsys.readouterr().out
+    for name in ("summary.md", "figures/sensitivity.png"):
+        assert (project.folder / "results/mine" / name).stat().st_size > 0
+    # A new solver adds its runs and updates the outputs that depend on them.
+    config = project.folder / "config/mine.yaml"
+    assert "[vn, sr-vn]" in config.read_text()
+    config.write_text(config.read_text().replace("[vn, sr-vn]", "[vn, sr-vn, bw-gd]"))
+    outputs = project.executed("--configfile", "config/mine.yaml")
+    runs = {path for path in outputs if "/runs/" in path}
+    assert {path.split("/")[4] for path in runs} == {"bw-gd"}
+    assert len(runs) == 7 * 2
+    assert not any(path.startswith(("results/data", "results/optima")) for path in outputs)
+
+
+@pytest.mark.slow
+def test_questions(tmp_path, monkeypatch, capsys):
+    reader = Reader(tmp_path / "gvibench")
+    monkeypatch.chdir(reader.project.folder)
+    reader.follow(PAGES["docs/faq.md"])
+    printed = capsys.readouterr().out
+    assert "diverged: at iteration 1: V is not positive definite" in printed
+    assert "10 runs" in printed  # of the study with the reader's own data
+    # Removing a solver and adding it again re-runs nothing.
+    config = reader.project.folder / "config/mine.yaml"
+    original = config.read_text()
+    reader.save("config/mine.yaml", re.sub(r" +gd: .*\n", "", original))
+    words = ("--configfile", "config/mine.yaml", "--until", "run_solver")
+    assert config.read_text() != original
+    assert reader.project.executed(*words) == set()
+    config.write_text(original)
+    assert reader.project.executed(*words) == set()
+
+
+# Commands in the text
+
+
+def commands(program):
+    """Return the commands of a program in the text of all pages, as test parameters."""
+    return [
+        pytest.param(shlex.split(command), id=f"{name}: {program} {command}")
+        for name, path in PAGES.items()
+        for command in re.findall(rf"`{program} ([^`]+)`", prose(path).replace("\n", " "))
+    ]
+
+
+@pytest.mark.parametrize("words", commands("gvibench"))
+def test_gvibench_command(words, capsys):
+    """Check that the command and its flags exist."""
+    with pytest.raises(SystemExit) as ended:
+        main([words[0], "--help"])
+    assert ended.value.code == 0
+    flags = re.findall(r"--[\w-]+", capsys.readouterr().out)
+    assert {word for word in words if word.startswith("--")} <= set(flags)
+
+
+@pytest.mark.parametrize("words", commands("snakemake"))
+def test_snakemake_command(words):
+    help_text = get_argument_parser().format_help()
+    for word in words:
+        if word.startswith("-"):
+            assert re.search(rf"(?<![\w-]){word}(?![\w-])", help_text), word
+    for word in words:
+        if word.startswith(("config/", "profiles/")):
+            assert word == "config/mine.yaml" or (ROOT / word).exists()
+
+
+@pytest.mark.parametrize("words", commands("make"))
+def test_make_command(words):
+    for word in words:
+        assert re.search(rf"^{word}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+# Links
+
+
+def anchors(page):
+    """Return the anchors that GitHub and the site generate for the headings of a page."""
+    headings = re.findall(r"^#+ (.*)", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", text).strip().lower().replace(" ", "-") for text in headings}
+
+
+@pytest.mark.parametrize(
+    "page", PAGES_WITH_LINKS, ids=lambda page: page.relative_to(ROOT).as_posix()
+)
+def test_links(page):
+    for groups in LINK.findall(re.sub(r"`[^`\n]*`", "", prose(page))):
+        target, _, anchor = "".join(groups).partition("#")
+        if re.match(r"https://", target):
+            continue
+        path = (page.parent / target).resolve() if target else page
+        assert path.is_relative_to(ROOT), target
+        assert path.exists(), target
+        assert not anchor or anchor in anchors(path), f"{target}#{anchor}"

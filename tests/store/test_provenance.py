@@ -1,0 +1,8 @@
+from gvibench.store.provenance import machine, versions
+
+
+def test_versions_and_machine_are_plain_text():
+    assert versions()["numpy"].count(".") >= 1
+    assert versions()["gvibench"]
+    assert all(isinstance(value, str) for value in machine().values())
+    assert machine()["host"]

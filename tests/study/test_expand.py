@@ -1,0 +1,154 @@
+from pathlib import Path
+
+import pytest
+from study_config import jobs, specs, study
+
+from gvibench.errors import UserError
+from gvibench.study.config import load_config, read_config
+from gvibench.study.expand import expand
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "config").glob("*.yaml")), ids=lambda p: p.name)
+def test_configs_of_the_project_expand(path):
+    assert expand(read_config(path)).runs
+
+
+def test_all_combinations_of_settings_are_run():
+    runs = specs(
+        datasets=["wdbc", "synthetic"],
+        solvers=["vn", "sr-vn"],
+        step=[0.1, 0.2],
+        init_scale=[0.5, 1.0],
+        seeds=[3, 4, 9],
+        expectation="piecewise",
+        vary={"gamma": [0.5, 1.0], "pieces": [10, 20]},
+    )
+    assert len(runs) == 2 * 2 * 2 * 2 * 3 * 2 * 2
+    assert len({spec.spec_hash for spec in runs}) == len(runs)
+    assert {spec.seed for spec in runs} == {3, 4, 9}
+    assert {spec.gamma for spec in runs} == {0.5, 1.0}
+
+
+def test_a_solver_can_have_two_names():
+    plan = jobs(
+        solvers={
+            "centred": {"solver": "svgd-density", "options": {"kernel": "centred"}},
+            "svgd-density": None,
+        },
+        seeds=1,
+    )
+    options = {job.solver: job.specs[0].solver_options for job in plan.runs.values()}
+    assert options == {"centred": {"kernel": "centred"}, "svgd-density": {"kernel": "linear"}}
+
+
+def test_a_data_set_can_have_two_names():
+    plan = jobs(datasets={"wdbc": None, "half": {"dataset": "wdbc", "test_size": 0.5}}, seeds=1)
+    assert {job.dataset for job in plan.runs.values()} == {"wdbc", "half"}
+    assert {job.spec.test_size for job in plan.data.values()} == {0.2, 0.5}
+
+
+def test_settings_that_a_run_does_not_use_add_no_runs():
+    solvers = {"bound": {"solver": "vn", "expectation": "piecewise"}, "vn": {}}
+    changes = {"solvers": solvers, "record": ["objective_exact"], "seeds": 1}
+    plan = jobs(vary={"pieces": [10, 20], "gamma": [0.5, 1.0]}, **changes)
+    labels = {Path(path).parent.name for path, job in plan.runs.items() if job.solver == "vn"}
+    assert labels == {f"step-0.1_scale-1.0_gamma-{gamma}" for gamma in (0.5, 1.0)}
+    assert sum(job.solver == "bound" for job in plan.runs.values()) == 4
+    # An unused setting does not change the spec of a run.
+    unused = {"pieces": 5, "piece_degree": "linear", "nodes": 5, "batch": 5, "samples": 5}
+    assert specs(**unused, sigma=2.0) == specs()
+    assert specs(model="linear", sigma=2.0) != specs(model="linear")
+
+
+def test_packed_blocks_are_aligned():
+    plan = jobs(seeds=[0, 1, 2, 3, 9], pack=4)
+    assert [[spec.seed for spec in job.specs] for job in plan.runs.values()] == [
+        [0, 1, 2, 3],
+        [9],
+    ]
+    assert [Path(path).name for path in plan.runs] == ["seeds-0.zarr.zip", "seeds-2.zarr.zip"]
+
+
+def test_an_optimum_is_found_only_if_gaps_need_it():
+    assert not jobs(gap="best-seen").optima
+    assert not jobs(model="non-convex").optima
+    assert len(jobs(solvers=["vn", "sr-vn"], seeds=3).optima) == 1
+
+
+def test_a_tilde_is_expanded(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "mine.svm").write_text("1 1:0.5\n0 2:0.5\n" * 50)
+    own = {"mine": {"path": "~/mine.svm"}}
+    plan = expand(load_config({**study(datasets=own), "results": "~/x"}))
+    assert plan.config.results == f"{tmp_path}/x"
+    assert [job.own_files for job in plan.data.values()] == [[f"{tmp_path}/mine.svm"]]
+
+
+@pytest.mark.parametrize("name", ["a" * 80, "ab" * 30])
+def test_names_that_snakemake_rejects_are_an_error(name):
+    with pytest.raises(UserError, match="20 times, which Snakemake does not accept"):
+        jobs(datasets={name: {"dataset": "wdbc"}})
+    assert jobs(datasets={name[:19]: {"dataset": "wdbc"}})
+
+
+def test_names_that_are_too_long_for_a_file_are_an_error():
+    with pytest.raises(UserError, match="file systems allow 255"):
+        jobs(
+            datasets=["synthetic"],
+            vary={
+                "data.options": [{"n": 100, "seed": 10**9}],
+                "record": [
+                    [
+                        "cov_eig_min",
+                        "cov_eig_max",
+                        "factor_norm",
+                        "sign_flips",
+                        "data_passes",
+                        "flow_time",
+                        "objective_exact",
+                        "covariance_factor",
+                    ]
+                ],
+                **{
+                    f"data.{name}": [value]
+                    for name, value in (
+                        ("split_seed", 2**31),
+                        ("scaling", "standardize"),
+                        ("intercept", True),
+                        ("train_size", 0.123456789),
+                    )
+                },
+            },
+        )
+
+
+def test_data_sets_can_be_excluded():
+    config = {
+        "studies": {
+            "a": {"datasets": ["wdbc", "synthetic"], "solvers": ["vn"], "step": 0.1},
+            "b": {"datasets": ["wdbc"], "solvers": ["vn"], "step": 0.1},
+        }
+    }
+    plan = expand(load_config({**config, "without": ["wdbc"]}))
+    assert set(plan.config.studies) == {"a"}
+    assert {job.dataset for job in plan.runs.values()} == {"synthetic"}
+    # The other runs are the same as without the exclusion.
+    assert plan.runs.keys() <= expand(load_config(config)).runs.keys()
+    with pytest.raises(UserError, match="did you mean 'wdbc'"):
+        expand(load_config({**config, "without": ["wdcb"]}))
+    with pytest.raises(UserError, match="nothing to run"):
+        expand(load_config({**config, "without": ["wdbc", "synthetic"]}))
+
+
+def test_different_expectations_need_the_exact_objective():
+    mixed = {"bound": {"solver": "vn", "expectation": "piecewise"}, "vn": {}}
+    with pytest.raises(UserError, match="different expectations"):
+        jobs(solvers=mixed)
+    plan = jobs(solvers=mixed, record=["objective_exact"])
+    bound_jobs = [job for job in plan.runs.values() if job.solver == "bound"]
+    assert {job.exact_optimum.spec.expectation for job in bound_jobs} == {"exact"}
+    assert {job.optimum.spec.expectation for job in bound_jobs} == {"piecewise"}
+    # A stochastic run always records exact values.
+    assert jobs(solvers={"vn": {}, "noisy": {"solver": "vn", "expectation": "stochastic"}})

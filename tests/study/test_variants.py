@@ -1,0 +1,128 @@
+import re
+
+import numpy as np
+import pytest
+from study_config import jobs, specs
+
+from gvibench.errors import UserError
+from gvibench.spec.run import DataSpec
+
+
+def test_the_most_specific_setting_applies():
+    runs = specs(
+        datasets={
+            "wdbc": {"iterations": 2, "solvers": {"vn": {"iterations": 4}}},
+            "synthetic": None,
+        },
+        solvers={"vn": None, "sr-vn": {"iterations": 3}, "bw-gd": None},
+        iterations=1,
+        seeds=1,
+    )
+    iterations = {(spec.data.dataset, spec.solver): spec.iterations for spec in runs}
+    assert iterations == {
+        ("wdbc", "vn"): 4,
+        ("wdbc", "sr-vn"): 3,
+        ("wdbc", "bw-gd"): 2,
+        ("synthetic", "vn"): 1,
+        ("synthetic", "sr-vn"): 3,
+        ("synthetic", "bw-gd"): 1,
+    }
+
+
+def test_defaults_come_from_the_catalogue_and_the_paper():
+    runs = specs(datasets=["diabetes_scale"], solvers=["vn", "bw-gd"], step="paper", seeds=1)
+    assert {spec.beta for spec in runs} == {1e-2}
+    assert {spec.solver: spec.step for spec in runs} == {"vn": 5e-3, "bw-gd": 9e-4}
+
+
+def test_data_fields_can_vary():
+    plan = jobs(vary={"data.split_seed": [1, 2]}, seeds=1)
+    assert len(plan.data) == len(plan.optima) == len(plan.runs) == 2
+
+
+SYNTHETIC = {"dataset": "synthetic", "options": {"n": 60, "d": 3}}
+DATA_FIELDS = {
+    "dataset": ({}, ["digits-odd-even", "covtype"]),
+    "path": ({}, ["mine.npz"]),
+    "test_path": ({"path": "mine.svm"}, ["test.svm"]),
+    "split": ({"train_size": 40}, ["random", "first"]),
+    "split_seed": ({}, [1, 2]),
+    "train_size": ({}, [20, 0.5, None]),
+    "test_size": ({"train_size": 20}, [10, 0.25]),
+    "scaling": ({}, ["standardize", "none"]),
+    "intercept": ({}, [True, False]),
+    "options": (SYNTHETIC, [{"n": 50}, {"seed": 1, "d": 2}, {"target": "binary"}, {}]),
+}
+
+
+@pytest.mark.parametrize("model", ["logistic", "linear"])
+@pytest.mark.parametrize("field", DataSpec.names())
+def test_varying_a_data_field_equals_setting_it(field, model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("mine", "test"):
+        (tmp_path / f"{name}.svm").write_text("1 1:0.5\n0 2:0.5\n" * 50)
+    np.savez(tmp_path / "mine.npz", X=np.ones((100, 2)), y=np.arange(100) % 2)
+    others, values = DATA_FIELDS[field]
+    for value in values:
+        name = "own" if "path" in field else "wdbc"
+        varied = specs(
+            datasets={name: others}, model=model, vary={f"data.{field}": [value]}, seeds=1
+        )
+        merged = {**others.get("options", {}), **value} if field == "options" else value
+        expected = specs(datasets={name: {**others, field: merged}}, model=model, seeds=1)
+        assert varied == expected
+
+
+def test_the_model_decides_how_targets_are_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.savez(tmp_path / "mine.npz", X=np.ones((100, 2)), y=np.arange(100) % 2)
+    own = {"mine": {"path": "mine.npz"}, "synthetic": {}, "wdbc": {}}
+    runs = specs(datasets=own, vary={"model": ["logistic", "linear", "non-convex"]}, seeds=1)
+    targets = {(run.data.dataset, run.model): run.data.options.get("target") for run in runs}
+    for model, target in (
+        ("logistic", "binary"),
+        ("linear", "regression"),
+        ("non-convex", "binary"),
+    ):
+        assert targets["mine", model] == targets["synthetic", model] == target
+        assert targets["wdbc", model] is None  # two classes, whatever the model
+    with pytest.raises(UserError, match="are real numbers: use model 'linear'"):
+        specs(datasets={"synthetic": {"options": {"target": "regression"}}})
+
+
+@pytest.mark.parametrize(
+    ("field", "values", "needed"),
+    [
+        ("pieces", [4, 8], "expectation 'piecewise'"),
+        ("piece_degree", ["linear", "quadratic"], "expectation 'piecewise'"),
+        ("nodes", [4, 8], "expectation 'gauss-hermite'"),
+        ("batch", [4, 8], "expectation 'stochastic'"),
+        ("samples", [4, 8], "expectation 'stochastic'"),
+        ("sigma", [0.5, 1.0], "model 'linear'"),
+    ],
+)
+def test_varying_a_setting_that_no_run_uses_is_an_error(field, values, needed):
+    sentence = f"vary.{field} has no effect: no run of the study uses {needed}"
+    with pytest.raises(UserError, match=sentence):
+        jobs(vary={field: values})
+
+
+def test_solver_options_can_vary():
+    runs = specs(
+        solvers={"svgd-density": {}}, vary={"solver_options": [{"kernel": "centred"}, {}]}, seeds=1
+    )
+    assert [run.solver_options for run in runs] == [{"kernel": "centred"}, {"kernel": "linear"}]
+
+
+@pytest.mark.parametrize(
+    ("labels", "title"),
+    [
+        ({"vn": {}, "VN": {"solver": "vn"}}, "VN"),
+        ({"sr-vn": {}, "SR-VN": {"solver": "vn"}}, "SR-VN"),
+        ({"mine": {"solver": "vn"}, "Mine": {"solver": "vn"}}, "Mine"),
+        ({"sr-vn": {"solver": "sr-vn-rotated"}, "sr-vn-rotated": {}}, "SR-VN (rotated)"),
+    ],
+)
+def test_solvers_with_the_same_title_are_an_error(labels, title):
+    with pytest.raises(UserError, match=f"would both appear as '{re.escape(title)}' on 'wdbc'"):
+        jobs(solvers=labels)
