@@ -39,6 +39,28 @@ def optimum_of(data, spec):
     return find_optimum(ProblemSpec(**fields), data)
 
 
+DATA = problem()
+NARROW = problem(n=4, scale=0.3)
+
+
+def mixed_runs(iterations):
+    """Return runs of several solvers, some with and some without an applicable theorem."""
+
+    def run(solver, step, data=DATA, **changes):
+        settings = {"init_scale": 0.4, "iterations": iterations, **changes}
+        return data, run_spec(data, solver, step, **settings)
+
+    return [
+        run("sr-vn", 0.05),
+        run("sr-vn", 0.05, seed=1),
+        run("sr-vn", 1.0),
+        run("ng-flow", 0.05),
+        run("bw-gd", 0.02),
+        run("vn", 0.1),
+        run("sr-vn", 0.002, NARROW, init_scale=2.5, mean_scale=0.0, iterations=40),
+    ]
+
+
 def study(*runs):
     """Execute runs, given by their data and specs, and return their aggregate in memory."""
     with tempfile.TemporaryDirectory() as name:

@@ -11,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from project import Project
 from small_study import STUDY, Study
 
 from gvibench.cli import main as cli
@@ -23,7 +24,6 @@ from gvibench.store.checkpoints import checkpoint_path
 from gvibench.store.files import atomic_path
 from gvibench.store.traces import read_trace, write_trace
 from gvibench.study.defaults import complete_data
-from project import Project
 
 SYNTHETIC = ["--dataset", "synthetic", "--data-option", "n=60", "--data-option", "d=3"]
 RUN = [*SYNTHETIC, "--solver", "vn", "--step", "0.1", "--iterations", "30"]

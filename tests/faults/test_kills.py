@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from project import Project
 
 from gvibench.store.traces import read_trace
 from gvibench.store.zarrzip import open_zip
-from project import Project
 
 SHIM = Path(__file__).parent / "shim"
 STUDY = {

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from project import ROOT, Project
 from small_study import STUDY, Study
 
 from gvibench.datasets.read import read_npz
@@ -16,7 +17,6 @@ from gvibench.stages import main as run_stage
 from gvibench.study.config import load_config
 from gvibench.study.expand import expand
 from gvibench.tables.formats import escape_markdown
-from project import ROOT, Project
 
 MALICIOUS = (
     *("../up", "..", ".", "/etc/x", "a/b", "a b", "$(touch pwned)", "`id`", "a;b", "a'b", 'a"b'),

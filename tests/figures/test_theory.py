@@ -3,30 +3,15 @@
 import numpy as np
 import pytest
 
-from analysis.theory_runs import problem, run_spec, study
+from analysis.theory_runs import DATA, mixed_runs, run_spec, study
 from figures.drawn import legend_texts, plot
 from gvibench.analysis.theory_checks import measure
 from gvibench.figures.lines import FLOOR
 
-DATA = problem()
-NARROW = problem(n=4, scale=0.3)
-
-
-def run(solver, step, data=DATA, **changes):
-    return data, run_spec(data, solver, step, **{"init_scale": 0.4, "iterations": 60, **changes})
-
 
 @pytest.fixture(scope="module")
 def dataset():
-    return study(
-        run("sr-vn", 0.05),
-        run("sr-vn", 0.05, seed=1),
-        run("sr-vn", 1.0),
-        run("ng-flow", 0.05),
-        run("bw-gd", 0.02),
-        run("vn", 0.1),
-        run("sr-vn", 0.002, NARROW, init_scale=2.5, mean_scale=0.0, iterations=40),
-    )
+    return study(*mixed_runs(iterations=60))
 
 
 def lines(axes, label):
@@ -80,6 +65,8 @@ def test_the_first_violation_is_marked(dataset):
 
 
 def test_a_study_without_claims_has_an_empty_panel():
-    figure, shown = plot("theory", study(run("vn", 0.1)))
+    figure, shown = plot(
+        "theory", study((DATA, run_spec(DATA, "vn", 0.1, init_scale=0.4, iterations=60)))
+    )
     assert shown == []
     assert figure.axes[0].get_title().replace("\n", " ") == "no claim covers these solvers"

@@ -5,31 +5,16 @@ import io
 
 import pytest
 
-from analysis.theory_runs import problem, run_spec, study
+from analysis.theory_runs import NARROW, mixed_runs, run_spec, study
 from gvibench.analysis.theory_checks import measure
 from gvibench.tables.formats import to_csv, to_latex, to_markdown
 from gvibench.tables.theory import build
 
-DATA = problem()
-NARROW = problem(n=4, scale=0.3)
-
-
-def run(solver, step, data=DATA, **changes):
-    return data, run_spec(data, solver, step, **{"init_scale": 0.4, "iterations": 100, **changes})
-
 
 @pytest.fixture(scope="module")
 def dataset():
-    return study(
-        run("sr-vn", 0.05),
-        run("sr-vn", 0.05, seed=1),
-        run("sr-vn", 1.0),
-        run("ng-flow", 0.05),
-        run("bw-gd", 0.02),
-        run("vn", 0.1),
-        run("sr-vn", 0.002, NARROW, init_scale=2.5, mean_scale=0.0, iterations=40),
-        run("vn", 0.1, NARROW, gamma=0.5),
-    )
+    other_temperature = run_spec(NARROW, "vn", 0.1, init_scale=0.4, iterations=100, gamma=0.5)
+    return study(*mixed_runs(iterations=100), (NARROW, other_temperature))
 
 
 @pytest.fixture(scope="module")
@@ -84,12 +69,12 @@ def test_a_failure_is_listed_with_its_run(dataset, table):
 
 
 def test_a_study_without_failures_has_one_finding():
-    table = build(study(run("sr-vn", 0.05)))
+    table = build(study(mixed_runs(iterations=100)[0]))
     assert table.blocks[-1].cells["finding"].tolist() == ["no claim fails"]
 
 
 def test_a_study_of_other_solvers_has_only_the_inequality():
-    table = build(study(run("vn", 0.1)))
+    table = build(study(mixed_runs(iterations=100)[5]))
     assert len(table.blocks) == 3
     assert not any("claim" in block.cells for block in table.blocks)
 

@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
+from project import ROOT, STUDY, Project
 
 from gvibench.registry import DATASETS, FIGURES, MODELS, SOLVERS, TABLES
-from project import ROOT, STUDY, Project
 
 AGGREGATE = {"results/s/aggregate.zarr.zip", "results/s/manifest.json"}
 TABLE = {f"results/s/tables/performance.{end}" for end in ("csv", "md", "tex")}

@@ -7,10 +7,10 @@ import sys
 
 import pytest
 import xarray as xr
+from project import Project
 
 from gvibench.cli.main import main
 from gvibench.spec.statuses import UNUSABLE
-from project import Project
 
 
 class ProjectWithPlugin(Project):

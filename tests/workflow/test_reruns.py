@@ -9,7 +9,6 @@ import time
 
 import pytest
 import yaml
-
 from project import STUDY, Project, damage
 
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import xarray as xr
 import yaml
+from project import ROOT, STUDY, Project
 
 from gvibench.cli.main import main
 from gvibench.numerics.cuda_backend import why_unavailable
 from gvibench.report.gallery import MARK
 from gvibench.store.optima import read_optimum
 from gvibench.store.zarrzip import open_zip
-from project import ROOT, STUDY, Project
 
 SMALL = {**STUDY, "seeds": 1, "datasets": {"first": STUDY["datasets"]["first"]}}
 
