@@ -44,7 +44,7 @@ rule choose_step:
         mem_mb=lambda wildcards, attempt: scaled_by_attempt(1000, attempt),
         runtime=lambda wildcards, attempt: scaled_by_attempt(10, attempt),
     params:
-        job=lambda wildcards: tuning_job(wildcards).params,
+        job=lambda wildcards: tuning_job(wildcards).choice_params,
     shell:
         "python -m gvibench.stages choose --job {params.job:q} --rounds {input.rounds:q}"
         " --out {output:q} > {log:q} 2>&1"

@@ -153,12 +153,11 @@ def tune(options: argparse.Namespace) -> None:
 
 def choose(options: argparse.Namespace) -> None:
     """Choose step size and initial scale from the rounds of tuning."""
-    from gvibench.engine.tuning import choose as choose_point
+    from gvibench.engine.tuning_choice import choose as choose_point
 
     job = _job(options)
-    choice = choose_point(options.rounds, options.out, job["tuning"]["prefer"])
-    spec = job["spec"]
-    print(f"tuning of {spec['solver']} on {spec['data']['dataset']}: {choice}")
+    choice = choose_point(options.rounds, options.out, job["prefer"])
+    print(f"tuning of {job['solver']} on {job['dataset']}: {choice}")
 
 
 def aggregate(options: argparse.Namespace) -> None:

@@ -11,8 +11,9 @@ from numpy.testing import assert_allclose
 from gvibench.engine import tuning
 from gvibench.engine.execute import execute
 from gvibench.engine.lockstep import execute_lockstep
-from gvibench.engine.tuning import choose, next_grid, points, try_grid
-from gvibench.engine.tuning_grid import Grid, best_point
+from gvibench.engine.tuning import next_grid, try_grid
+from gvibench.engine.tuning_choice import choose
+from gvibench.engine.tuning_grid import Grid, best_point, points
 from gvibench.registry import SOLVERS
 from gvibench.spec.run import RunSpec
 from gvibench.spec.tuning import MAX_EXTENSIONS

@@ -68,7 +68,7 @@ def run_plan(plan, capsys=None):
         for number, path in enumerate(job.rounds):
             previous = ["--previous", job.rounds[number - 1]] if number else []
             call("tune", path, job.params, "--data", job.data.path, *previous, *choices)
-        call("choose", job.choice, job.params, "--rounds", *job.rounds)
+        call("choose", job.choice, job.choice_params, "--rounds", *job.rounds)
     for job in plan.runs.values():
         call("run", job.path, job.params, "--data", job.data.path, "--choices", *job.choices)
     for study in plan.config.studies:

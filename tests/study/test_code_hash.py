@@ -33,7 +33,7 @@ def folders(*targets, ignored=()):
         ("run", SOLVERS, COMPUTE),
         ("run", EXPECTATIONS, COMPUTE),
         ("tune", SOLVERS, COMPUTE),
-        ("choose", None, COMPUTE),
+        ("choose", None, {"engine"}),
         ("table", TABLES, SHOW - {"report", "figures"}),
         ("figure", FIGURES, SHOW - {"report", "tables"}),
         ("summary", None, SHOW),

@@ -9,6 +9,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from gvibench.spec.fields import LARGEST, SMALLEST
+from gvibench.spec.statuses import UNUSABLE
+from gvibench.store.traces import Trace
 
 __all__ = [
     "Edge",
@@ -19,6 +21,7 @@ __all__ = [
     "best_point",
     "continued_below",
     "first_grid",
+    "points",
     "rounded",
     "tie_level",
 ]
@@ -177,3 +180,43 @@ def best_point(tried: Iterable[Point], prefer: str) -> Point | None:
     middle = 0.5 * (min(scales) + max(scales))
     as_quick = [p for p in equals if p.step == best.step and p.effort <= AS_QUICK * best.effort]
     return min(as_quick, key=lambda p: (abs(math.log(p.init_scale) - middle), p.effort))
+
+
+def points(traces: Iterable[Trace], share: float = 1.0) -> list[Point]:
+    """Return one summary per step and scale, over all seeds.
+
+    Steps on a share of the rows are converted to steps on all rows.
+    """
+    by_pair: dict[tuple[float, float], list[Trace]] = {}
+    for trace in traces:
+        step, scale = rounded(share * trace.spec["step"]), trace.spec["init_scale"]
+        by_pair.setdefault((step, scale), []).append(trace)
+    usable = [trace for group in by_pair.values() for trace in group if not _unusable(trace)]
+    curves = [trace.scalars["objective"] for trace in usable]
+    lowest = min((curve[-1] for curve in curves), default=-math.inf)
+    level = tie_level(lowest, max((curve[0] for curve in curves), default=-math.inf))
+    return [
+        Point(
+            step,
+            scale,
+            None if any(map(_unusable, group)) else _mean(group, -1),
+            float(np.mean([_iterations_to(trace, level) for trace in group])),
+            _mean(group, 0),
+        )
+        for (step, scale), group in by_pair.items()
+    ]
+
+
+def _unusable(trace: Trace) -> bool:
+    return trace.attrs["status"] in UNUSABLE
+
+
+def _mean(traces: list[Trace], record: int) -> float:
+    return float(np.mean([trace.scalars["objective"][record] for trace in traces]))
+
+
+def _iterations_to(trace: Trace, level: float) -> float:
+    above = np.flatnonzero(trace.scalars["objective"] > level)
+    # A run reaches a level at the first record from which on it stays below the level.
+    first = above[-1] + 1 if len(above) else 0
+    return float(trace.iteration[first]) if first < len(trace.iteration) else math.inf

@@ -16,6 +16,7 @@ from gvibench.spec.run import DataSpec, ProblemSpec, RunSpec
 __all__ = [
     "aggregate_hash",
     "beta_hash",
+    "choice_hash",
     "data_hash",
     "figure_hash",
     "optimum_hash",
@@ -77,9 +78,13 @@ def run_hash(spec: RunSpec) -> str:
 
 
 def tuning_hash(spec: RunSpec) -> str:
-    """Return the hash of the code that tunes a solver: its trials and the choice among them."""
-    targets = [f"{STAGES}:tune", f"{STAGES}:choose", *_run_modules(spec)]
-    return _hash(targets, CUDA if spec.device == "cpu" else ())
+    """Return the hash of the code of a tuning round."""
+    return _hash([f"{STAGES}:tune", *_run_modules(spec)], CUDA if spec.device == "cpu" else ())
+
+
+def choice_hash() -> str:
+    """Return the hash of the code that chooses a step from tuning rounds."""
+    return _hash([f"{STAGES}:choose"])
 
 
 def aggregate_hash() -> str:

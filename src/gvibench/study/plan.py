@@ -104,12 +104,22 @@ class TuningJob:
 
     @functools.cached_property
     def params(self) -> str:
-        """Parameters of the job."""
+        """Parameters of the job that runs a round of trials."""
         tuned = {"step", "init_scale"} | ({"beta"} if self.beta else set())
         return job_params(
             code_hash=code_hash.tuning_hash(self.spec),
             spec=mask_tuned_fields(self.spec, tuned),
             tuning=dict(self.settings),
+        )
+
+    @functools.cached_property
+    def choice_params(self) -> str:
+        """Parameters of the job that chooses among the trials."""
+        return job_params(
+            code_hash=code_hash.choice_hash(),
+            prefer=self.settings["prefer"],
+            solver=self.spec.solver,
+            dataset=self.spec.data.dataset,
         )
 
 
