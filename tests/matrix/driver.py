@@ -10,9 +10,8 @@ from pathlib import Path
 
 from gvibench import figures, stages
 from gvibench.errors import UserError
-from gvibench.study.cleanup import require_own_files
 from gvibench.study.config import load_config
-from gvibench.study.expand import expand
+from gvibench.study.expand import expand, require_own_files
 
 
 @dataclass

@@ -85,10 +85,9 @@ def _add_finished(subparsers: Subparsers) -> None:
 
 
 def _plan(options: Options) -> None:
-    from gvibench.numerics.cuda_backend import why_unavailable
     from gvibench.spec.messages import duration
-    from gvibench.study.cleanup import require_own_files
     from gvibench.study.cost import estimate_cost
+    from gvibench.study.expand import require_own_files
 
     plan = _read_plan(options)
     require_own_files(plan)
@@ -106,8 +105,11 @@ def _plan(options: Options) -> None:
         print(
             "still to do: nothing, unless code or config changed (check with 'snakemake --dry-run')"
         )
-    if plan.needs_cuda and (reason := why_unavailable()):
-        print(f"runs with device 'cuda' cannot run on this machine: {reason}")
+    if plan.needs_cuda:
+        from gvibench.numerics.cuda_backend import why_unavailable
+
+        if reason := why_unavailable():
+            print(f"runs with device 'cuda' cannot run on this machine: {reason}")
 
 
 def _status(options: Options) -> None:

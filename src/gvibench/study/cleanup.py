@@ -12,7 +12,7 @@ from gvibench.store.prepared import read_prepared
 from gvibench.store.traces import trace_from_group
 from gvibench.study.plan import Plan
 
-__all__ = ["bad_files", "find_bad_traces", "orphans", "require_own_files"]
+__all__ = ["bad_files", "find_bad_traces", "orphans"]
 
 STALE_AFTER_SECONDS = 3600.0
 """Age after which a `.part` file is considered abandoned."""
@@ -54,18 +54,6 @@ def find_bad_traces(rows: list[ManifestRow]) -> dict[str, str]:
 def _read_aggregate(path: str) -> None:
     with open_aggregate(path) as dataset:
         dataset.load()
-
-
-def require_own_files(plan: Plan) -> None:
-    """Raise UserError if one of the user's own data files is missing."""
-    for job in plan.data.values():
-        for path in job.own_files:
-            if not Path(path).is_file():
-                problem = "is a folder" if Path(path).is_dir() else "does not exist"
-                raise UserError(
-                    f"data set '{job.spec.dataset}': {path} {problem}: correct 'path', which is "
-                    "relative to the current folder"
-                )
 
 
 def orphans(plan: Plan) -> list[Path]:

@@ -4,7 +4,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterator
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from gvibench.errors import UserError, suggest
 from gvibench.spec.canonical import hash_text
@@ -23,7 +23,7 @@ from gvibench.study.plan import (
 from gvibench.study.requirements import Planned, validate_outputs
 from gvibench.study.variants import Variant, validate_titles, validate_variation, variants
 
-__all__ = ["expand"]
+__all__ = ["expand", "require_own_files"]
 
 
 BATCHES = 10
@@ -50,6 +50,18 @@ def expand(config: Config) -> Plan:
                 raise UserError(f"studies.{name}: more than {MAX_RUNS} runs: vary less at a time")
     _validate_names(plan)
     return plan
+
+
+def require_own_files(plan: Plan) -> None:
+    """Raise UserError if one of the user's own data files is missing."""
+    for job in plan.data.values():
+        for path in job.own_files:
+            if not Path(path).is_file():
+                problem = "is a folder" if Path(path).is_dir() else "does not exist"
+                raise UserError(
+                    f"data set '{job.spec.dataset}': {path} {problem}: correct 'path', which is "
+                    "relative to the current folder"
+                )
 
 
 def _validate_names(plan: Plan) -> None:
