@@ -141,7 +141,7 @@ def test_comparison(open_page, tmp_path):
         run.objective = [value + 0.5 for value in run.objective]
     write_aggregate(tmp_path / "b", runs, title="after")
     out = tmp_path / "page.html"
-    write_comparison(tmp_path / "a", tmp_path / "b", out)
+    write_comparison(tmp_path / "a", tmp_path / "b", out, "code")
     page = open_page(out)
     names = [drawn["name"] for drawn in traces(page)]
     assert names == ["A: VN", "A: SR-VN", "B: VN", "B: SR-VN"]
