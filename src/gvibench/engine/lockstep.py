@@ -48,8 +48,17 @@ def execute_lockstep(
                     build_trace(run, data, clock, code_hash, exclusive=False, lockstep_size=size)
                     for run in runs
                 ]
-    settings = {"code_hash": code_hash, "exclusive": exclusive, "no_step": no_step}
-    return [execute(spec, data, progress=report, **settings) for spec, report in pairs]  # type: ignore[arg-type]
+    return [
+        execute(
+            spec,
+            data,
+            code_hash=code_hash,
+            exclusive=exclusive,
+            progress=report,
+            no_step=no_step,
+        )
+        for spec, report in pairs
+    ]
 
 
 def _run_lockstep(runs: Sequence[Run], no_step: str) -> None:

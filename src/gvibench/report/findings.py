@@ -19,7 +19,6 @@ from gvibench.tables.performance import NO_STEP
 __all__ = [
     "CAPTIONS",
     "best_sentences",
-    "count",
     "ending_rows",
     "join_names",
     "missing_optima",
@@ -178,8 +177,3 @@ def _effort_text(best: Mapping[Any, Any]) -> str:
 def join_names(names: Sequence[str]) -> str:
     """Join names with commas. Names that contain a comma are put in quotation marks."""
     return ", ".join(f"“{name}”" if ", " in name else name for name in names)
-
-
-def count(number_of: int, noun: str) -> str:
-    """Return a count with its noun, e.g. "2 runs"."""
-    return f"{number_of} {noun}" if number_of == 1 else f"{number_of} {noun}s"

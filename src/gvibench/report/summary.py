@@ -16,13 +16,13 @@ from gvibench.analysis.statuses import MEANINGS
 from gvibench.report.findings import (
     CAPTIONS,
     best_sentences,
-    count,
     ending_rows,
     join_names,
     missing_optima,
     optimum_warning,
     reference_description,
 )
+from gvibench.spec.messages import counted
 from gvibench.spec.statuses import STATUSES
 from gvibench.store.aggregates import open_aggregate
 from gvibench.store.files import atomic_path
@@ -89,11 +89,11 @@ def _overview(job: Mapping[str, Any], dataset: xr.Dataset) -> str:
     lines = unique(config.line for config in configs)
     seeds = unique(dataset["seed"].values.tolist())
     counts = [
-        count(dataset.sizes["run"], "run"),
-        count(len(problems), "problem"),
-        count(len(unique(config.solver for config in configs)), "solver"),
-        count(len(configs), "configuration"),
-        count(len(seeds), "seed"),
+        counted(dataset.sizes["run"], "run"),
+        counted(len(problems), "problem"),
+        counted(len(unique(config.solver for config in configs)), "solver"),
+        counted(len(configs), "configuration"),
+        counted(len(seeds), "seed"),
     ]
     text = [
         f"Study `{job['study']}`: {', '.join(counts)}.",

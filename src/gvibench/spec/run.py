@@ -43,6 +43,9 @@ class Spec:
             raise ValueError(f"wrong fields in a spec: {', '.join(sorted(missing | unknown))}")
         return cls(**values)
 
+    def check(self) -> None:
+        """Raise ValueError if two fields contradict each other."""
+
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data, ready for JSON."""
         return {name: _plain(getattr(self, name)) for name in self.names()}
@@ -130,7 +133,7 @@ class ProblemSpec(Spec):
         return super().from_dict({**values, "data": DataSpec.from_dict(values["data"])})
 
     def check(self) -> None:
-        """Raise ValueError if two fields contradict each other."""
+        """Raise ValueError if the expectation does not fit the model."""
         if self.model == "linear" and self.expectation in {"piecewise", "gauss-hermite"}:
             raise ValueError("the linear model needs no approximation: use expectation 'exact'")
 

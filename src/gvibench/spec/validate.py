@@ -57,7 +57,7 @@ def _derived_model(kind: Any) -> type[BaseModel]:
     return create_model(
         kind.__name__,
         __base__=StrictModel,
-        __validators__=checks if hasattr(kind, "check") else {},  # type: ignore[arg-type]
+        __validators__=checks if issubclass(kind, Spec) else {},  # type: ignore[arg-type]
         **fields,
     )
 

@@ -1,6 +1,7 @@
 """Read and write the choices of the tuning stage."""
 
 import json
+import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -65,11 +66,18 @@ def read_choice(path: Path) -> Choice:
 
 
 def read_choices(paths: Iterable[Path], fields: Collection[str] = CHOSEN) -> dict[str, float]:
-    """Return the values chosen in the given files, limited to `fields`."""
+    """Return the values chosen in the given files, limited to `fields`.
+
+    A run uses them as they are, so each value must be a positive number.
+    """
     chosen: dict[str, float] = {}
     for path in paths:
         values = _read(path)
-        chosen |= {name: float(values[name]) for name in fields if _is_number(values.get(name))}
+        names = ("beta",) if "beta" in values else ("step", "init_scale")
+        for name in names:
+            if not (_is_number(values.get(name)) and 0 < values[name] < math.inf):
+                raise _invalid(path, f"'{name}' is not a positive number")
+        chosen |= {name: float(values[name]) for name in names if name in fields}
     return chosen
 
 

@@ -82,7 +82,7 @@ def _gather(results: Iterable[tuple[list[Header], list[str]]]) -> list[Header]:
     for of_block, wrong in results:
         headers += of_block
         errors += wrong
-    _refuse(errors)
+    _raise_if_any(errors)
     return headers
 
 
@@ -91,10 +91,10 @@ def _checked(results: Iterable[tuple[list[bytes], list[str]]]) -> Iterator[list[
     for chunks, wrong in results:
         errors += wrong
         yield chunks
-    _refuse(errors)
+    _raise_if_any(errors)
 
 
-def _refuse(errors: Sequence[str]) -> None:
+def _raise_if_any(errors: Sequence[str]) -> None:
     if errors:
         more = len(errors) - MAX_LISTED
         listed = "; ".join(errors[:MAX_LISTED]) + (f"; and {more} more" if more > 0 else "")

@@ -35,7 +35,6 @@ NUMBERS_UNCHANGED = (
     "gvibench.engine.progress",
     "gvibench.store.describe",
     "gvibench.store.remote",
-    "gvibench.spec.messages",
 )
 """Modules that cannot change a number: messages, names, progress and remote access."""
 CUDA = (

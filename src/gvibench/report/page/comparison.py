@@ -9,8 +9,8 @@ import xarray as xr
 
 from gvibench.analysis.configurations import configurations
 from gvibench.analysis.gaps import final
-from gvibench.report.findings import count
 from gvibench.report.page.sections import Section, table_section
+from gvibench.spec.messages import counted
 from gvibench.tables.formats import Block, number
 
 __all__ = ["compared_runs"]
@@ -25,7 +25,7 @@ def compared_runs(first: xr.Dataset, second: xr.Dataset) -> Section:
     both = [key for key in runs_a if key in runs_b]
     rows = [_row(runs_a[key], runs_b[key]) for key in both]
     caption = (
-        f"{count(len(both), 'run')} with the same spec (except device and threads) in A and B; "
+        f"{counted(len(both), 'run')} with the same spec (except device and threads) in A and B; "
         f"{len(runs_a) - len(both)} only in A, {len(runs_b) - len(both)} only in B"
     )
     return table_section(caption, Block("", pd.DataFrame(rows), 2))
