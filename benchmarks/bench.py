@@ -16,9 +16,11 @@ import iterations
 import jobs
 import memory
 import packing
+import peers
 import reduced
 from threadpoolctl import threadpool_info, threadpool_limits
 
+import study
 from gvibench import numerics as backends
 from gvibench.store.files import atomic_path
 from gvibench.store.provenance import machine, versions
@@ -33,7 +35,16 @@ def measured(module, *arguments) -> tuple[str, list[str]]:
     return module.as_table(results), module.missed(results) if hasattr(module, "missed") else []
 
 
+def measured_peers() -> tuple[str, list[str]]:
+    """Measure other programs if they are installed. Nothing is downloaded."""
+    if peers.available():
+        return measured(peers, peers.ENVIRONMENT)
+    return "*Not measured, because benchopt is not installed.*", []
+
+
 SECTIONS: dict[str, Callable[[], tuple[str, list[str]]]] = {
+    "study": lambda: measured(study),
+    "peers": measured_peers,
     "iterations": lambda: measured(iterations, list(iterations.SIZES)),
     "expectation": lambda: measured(expectation),
     "growth": lambda: measured(growth),
@@ -76,7 +87,6 @@ def main(names: list[str]) -> None:
         machine=describe_machine(load),
         verdict=verdict,
         squares=memory.SQUARES,
-        count=aggregation.COUNT,
         points=aggregation.POINTS,
         runs=packing.RUNS,
         **tables,

@@ -29,10 +29,9 @@ REPEATS = 3
 
 def config(runs: int) -> dict:
     problem = {"dataset": "synthetic", "options": {"n": 50, "d": 2}}
+    outputs = {"figures": [], "tables": []}
     study = {"datasets": {"tiny": problem}, "solvers": ["vn"], "step": 0.01, "beta": 1.0}
-    return {
-        "studies": {"s": {**study, "iterations": 1, "seeds": runs, "figures": [], "tables": []}}
-    }
+    return {"studies": {"s": {**study, "iterations": 1, "seeds": runs, "pack": 1, **outputs}}}
 
 
 def seconds(command: list[str], folder: Path) -> float:

@@ -1,9 +1,9 @@
-"""Compare separate runs on one data set with runs that take their steps together.
+"""Compare tuning trials on one data set that are run one by one and in lockstep.
 
     python benchmarks/packing.py
 
-Runs that differ in their seed share X. With few features gvibench stacks their arrays, so the
-overhead of a step occurs once for all runs. This benchmark times complete runs, including
+Trials that differ in their seed share X. With few features gvibench stacks their arrays, so the
+overhead of a step occurs once for all of them. This benchmark times complete trials, including
 recording. With many features, the products XC of all runs could be one large GEMM. It cannot
 exploit that C is triangular, the Gram matrix of each run has its own weights, and the rows of all
 runs leave the cache before they are used again. This benchmark times steps of SR-VN.
@@ -17,8 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from gvibench import numerics as backends
 from gvibench import solvers
-from gvibench.engine.execute import execute
-from gvibench.engine.lockstep import execute_lockstep
+from gvibench.engine.lockstep import run_trials
 from gvibench.models.protocols import Rows
 from gvibench.numerics import expectations
 from gvibench.spec.run import DataSpec, RunSpec
@@ -43,7 +42,7 @@ class Result(NamedTuple):
 
 
 def stacked(n: int, d: int, solver: str) -> Result:
-    """Time complete runs, after checking that both methods give the same result."""
+    """Time complete trials, after checking that both methods give the same result."""
     rows, data = synthetic_rows(n, d), DataSpec(dataset="synthetic")
     prepared = Prepared(data, rows.x, rows.y, rows.x[: n // 4], rows.y[: n // 4], {})
     specs = [
@@ -61,14 +60,13 @@ def stacked(n: int, d: int, solver: str) -> Result:
     ]
 
     def alone() -> list:
-        return [execute(spec, prepared) for spec in specs]
+        return [run for spec in specs for run in run_trials([spec], prepared)]
 
     def together() -> list:
-        return execute_lockstep(specs, prepared)
+        return list(run_trials(specs, prepared))
 
     for single, stacked_run in zip(alone(), together(), strict=True):
-        assert stacked_run.attrs["lockstep_size"] == RUNS
-        np.testing.assert_allclose(stacked_run.mean, single.mean, rtol=1e-9)
+        np.testing.assert_allclose(stacked_run.state.mean, single.state.mean, rtol=1e-9)
     times = interleaved({"alone": alone, "together": together}, seconds=1.0)
     alone_each, together_each = (seconds / RUNS / ITERATIONS for seconds in times.values())
     return Result(n, d, solver, "stacked (used by gvibench)", alone_each, together_each)

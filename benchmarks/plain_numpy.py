@@ -50,3 +50,30 @@ def bw_gd(A, m, V, rho, beta, expect):
     value, g, H = oracle(A, m, V, beta, expect)
     M = np.eye(len(m)) - rho * (H - np.linalg.inv(V))
     return m - rho * g, M @ V @ M, value
+
+
+def quadrature(count):
+    """Return points and weights of Gauss-Hermite quadrature for the standard normal density."""
+    points, weights = np.polynomial.hermite_e.hermegauss(count)
+    return points, weights / weights.sum()
+
+
+def expect_loss(mu, s2, points, weights):
+    """Return F0 of the logistic loss by quadrature."""
+    t = mu[:, None] + np.sqrt(s2)[:, None] * points
+    return (np.maximum(t, 0.0) + np.log1p(np.exp(-np.abs(t)))) @ weights
+
+
+def expect_nodes(mu, s2, points, weights):
+    """Return F0, F1 and F2 of the logistic loss by quadrature."""
+    t = mu[:, None] + np.sqrt(s2)[:, None] * points
+    small = np.exp(-np.abs(t))
+    larger = 1.0 / (1.0 + small)
+    f0 = (np.maximum(t, 0.0) + np.log1p(small)) @ weights
+    f1 = np.where(t >= 0, larger, small * larger) @ weights
+    return f0, f1, (small * larger * larger) @ weights
+
+
+def objective(value, m, V, beta):
+    """Return the objective of N(m, V), given the sum of F0."""
+    return value + 0.5 * beta * (m @ m + np.trace(V)) - 0.5 * np.linalg.slogdet(V)[1]

@@ -13,9 +13,11 @@ rule aggregate_runs:
         f"{RESULTS}/{{study}}/logs/aggregate.log",
     conda:
         "../envs/gvibench.yaml"
-    threads: 2
+    threads: lambda wildcards: output_resources(wildcards.study).threads
     resources:
-        mem_mb=lambda wildcards, attempt: scaled_by_attempt(2000, attempt),
+        mem_mb=lambda wildcards, attempt: scaled_by_attempt(
+            output_resources(wildcards.study).memory_mb, attempt
+        ),
         runtime=lambda wildcards, attempt: scaled_by_attempt(60, attempt),
     params:
         job=lambda wildcards: aggregate_params(wildcards.study),
@@ -26,6 +28,7 @@ rule aggregate_runs:
     shell:
         "python -m gvibench.stages aggregate --job {params.job:q} --config {params.config:q}"
         " --root {params.root:q} --manifest {output.manifest:q} --out {output.aggregate:q}"
+        " --threads {threads} --memory-mb {resources.mem_mb}"
         " > {log:q} 2>&1"
 
 

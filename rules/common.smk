@@ -26,6 +26,7 @@ from gvibench.study.resources import (
     tuning_minutes,
 )
 from gvibench.store.files import check_writable
+from gvibench.study.output_resources import OutputResources
 from gvibench.study.expand import expand as expand_config
 from gvibench.study.config import load_config
 from gvibench.study.yaml_file import read_yaml
@@ -45,7 +46,6 @@ STUDIES = list(PLAN.config.studies)
 wildcard_constraints:
     study="|".join(map(re.escape, STUDIES)),
     name=r"[^/]+",
-    round=r"\d+",
     variant=r"[^/]+",
     solver=r"[^/]+",
     dataset=r"[^/]+",
@@ -93,11 +93,6 @@ def optima_of(study):
     return sorted({optimum.path for optimum in optima if optimum})
 
 
-def previous_round(wildcards):
-    number = int(wildcards.round)
-    return tuning_job(wildcards).rounds[number - 1] if number else []
-
-
 def table_files(study):
     names = PLAN.config.studies[study].tables
     return [
@@ -107,7 +102,7 @@ def table_files(study):
     ]
 
 
-def figure_files(study, ends=("pdf", "svg", "png")):
+def figure_files(study, ends=("pdf", "svg", "png", "csv")):
     names = PLAN.config.studies[study].figures
     return [f"{RESULTS}/{study}/figures/{name}.{end}" for name in names for end in ends]
 
@@ -115,6 +110,11 @@ def figure_files(study, ends=("pdf", "svg", "png")):
 @functools.cache  # the text lists all runs, so build it once
 def aggregate_params(study):
     return PLAN.params("aggregate", study)
+
+
+@functools.cache
+def output_resources(study):
+    return OutputResources.of(PLAN, study)
 
 
 def root_of(aggregate, study):

@@ -6,7 +6,7 @@ rule write_summary:
         aggregate=f"{RESULTS}/{{study}}/aggregate.zarr.zip",
         tables=lambda wildcards: table_files(wildcards.study),
         figures=lambda wildcards: figure_files(
-            wildcards.study, ("pdf", "svg", "png", "json")
+            wildcards.study, ("pdf", "svg", "png", "csv", "json")
         ),
     output:
         report(
@@ -19,13 +19,19 @@ rule write_summary:
         f"{RESULTS}/{{study}}/logs/summary.log",
     conda:
         "../envs/gvibench.yaml"
+    threads: lambda wildcards: output_resources(wildcards.study).analysis_threads
     resources:
-        mem_mb=lambda wildcards, attempt: scaled_by_attempt(1000, attempt),
+        mem_mb=lambda wildcards, attempt: scaled_by_attempt(
+            output_resources(wildcards.study).analysis_memory_mb, attempt
+        ),
         runtime=lambda wildcards, attempt: scaled_by_attempt(10, attempt),
     params:
         job=lambda wildcards: PLAN.params("summary", wildcards.study),
+        # A function of the output is not tracked: neither the order nor the workers change a number.
+        study=lambda wildcards, output: PLAN.untracked(wildcards.study),
     shell:
-        "python -m gvibench.stages summary --job {params.job:q} --aggregate {input.aggregate:q}"
+        "python -m gvibench.stages summary --job {params.job:q} --study {params.study:q}"
+        " --aggregate {input.aggregate:q} --threads {threads} --memory-mb {resources.mem_mb}"
         " --out {output:q} > {log:q} 2>&1"
 
 
@@ -41,11 +47,17 @@ rule write_page:
         f"{RESULTS}/{{study}}/logs/page.log",
     conda:
         "../envs/gvibench.yaml"
+    threads: lambda wildcards: output_resources(wildcards.study).analysis_threads
     resources:
-        mem_mb=lambda wildcards, attempt: scaled_by_attempt(2000, attempt),
+        mem_mb=lambda wildcards, attempt: scaled_by_attempt(
+            output_resources(wildcards.study).analysis_memory_mb, attempt
+        ),
         runtime=lambda wildcards, attempt: scaled_by_attempt(30, attempt),
     params:
         job=lambda wildcards: PLAN.params("page", wildcards.study),
+        # A function of the output is not tracked: neither the order nor the workers change a number.
+        study=lambda wildcards, output: PLAN.untracked(wildcards.study),
     shell:
-        "python -m gvibench.stages page --job {params.job:q} --aggregate {input.aggregate:q}"
+        "python -m gvibench.stages page --job {params.job:q} --study {params.study:q}"
+        " --aggregate {input.aggregate:q} --threads {threads} --memory-mb {resources.mem_mb}"
         " --figures {input.figures:q} --out {output:q} > {log:q} 2>&1"

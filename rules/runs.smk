@@ -1,4 +1,4 @@
-# Run a solver. One job per data set, solver, step, initial scale and seed writes one trace.
+# Run a solver. One job per data set, solver, step, initial scale and block of seeds writes one file.
 
 
 rule run_solver:

@@ -20,11 +20,17 @@ rule write_table:
         "outputs"
     conda:
         "../envs/gvibench.yaml"
+    threads: lambda wildcards: output_resources(wildcards.study).analysis_threads
     resources:
-        mem_mb=lambda wildcards, attempt: scaled_by_attempt(1000, attempt),
+        mem_mb=lambda wildcards, attempt: scaled_by_attempt(
+            output_resources(wildcards.study).analysis_memory_mb, attempt
+        ),
         runtime=lambda wildcards, attempt: scaled_by_attempt(10, attempt),
     params:
         job=lambda wildcards: PLAN.params("table", wildcards.study, wildcards.name),
+        # A function of the output is not tracked: neither the order nor the workers change a number.
+        study=lambda wildcards, output: PLAN.untracked(wildcards.study),
     shell:
-        "python -m gvibench.stages table --job {params.job:q} --aggregate {input.aggregate:q}"
+        "python -m gvibench.stages table --job {params.job:q} --study {params.study:q}"
+        " --aggregate {input.aggregate:q} --threads {threads} --memory-mb {resources.mem_mb}"
         " --out {output.csv:q} > {log:q} 2>&1"

@@ -1,17 +1,14 @@
-# Tune step, initial scale and beta in a fixed number of rounds. Each round starts from the previous one.
+# Tune step and initial scale of a solver on a data set in one job, and beta of a problem in another.
 
 
-rule tune_round:
+rule tune_step:
     input:
         data=lambda wildcards: tuning_job(wildcards).data.path,
-        previous=previous_round,
         choices=lambda wildcards: beta_of(tuning_job(wildcards)),
     output:
-        f"{RESULTS}/{{study}}/tuning/{{dataset}}/{{solver}}/{{variant}}/round-{{round}}.zarr.zip",
+        f"{RESULTS}/{{study}}/tuning/{{dataset}}/{{solver}}/{{variant}}/choice.json",
     log:
-        f"{RESULTS}/{{study}}/logs/tuning/{{dataset}}/{{solver}}/{{variant}}/round-{{round}}.log",
-    group:
-        "tuning"
+        f"{RESULTS}/{{study}}/logs/tuning/{{dataset}}/{{solver}}/{{variant}}/choice.log",
     conda:
         "../envs/gvibench.yaml"
     resources:
@@ -25,29 +22,9 @@ rule tune_round:
     params:
         job=lambda wildcards: tuning_job(wildcards).params,
     shell:
+        # The job also writes its trials, next to the choice. It continues with them when it is repeated.
         "python -m gvibench.stages tune --job {params.job:q} --data {input.data:q}"
-        " --previous {input.previous:q} --choices {input.choices:q} --out {output:q} > {log:q} 2>&1"
-
-
-rule choose_step:
-    input:
-        rounds=lambda wildcards: tuning_job(wildcards).rounds,
-    output:
-        f"{RESULTS}/{{study}}/tuning/{{dataset}}/{{solver}}/{{variant}}/choice.json",
-    log:
-        f"{RESULTS}/{{study}}/logs/tuning/{{dataset}}/{{solver}}/{{variant}}/choice.log",
-    group:
-        "tuning"
-    conda:
-        "../envs/gvibench.yaml"
-    resources:
-        mem_mb=lambda wildcards, attempt: scaled_by_attempt(1000, attempt),
-        runtime=lambda wildcards, attempt: scaled_by_attempt(10, attempt),
-    params:
-        job=lambda wildcards: tuning_job(wildcards).choice_params,
-    shell:
-        "python -m gvibench.stages choose --job {params.job:q} --rounds {input.rounds:q}"
-        " --out {output:q} > {log:q} 2>&1"
+        " --choices {input.choices:q} --out {output:q} > {log:q} 2>&1"
 
 
 rule choose_beta:

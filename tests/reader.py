@@ -12,7 +12,7 @@ import shlex
 import shutil
 import subprocess
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,6 +54,13 @@ def blocks(page: Path) -> list[Block]:
     return [Block(*groups) for groups in FENCED.findall(page.read_text())]
 
 
+def section(page: Path, title: str) -> list[Block]:
+    """Return the code blocks below a heading of the second level."""
+    _, found, rest = page.read_text().partition(f"\n## {title}\n")
+    assert found, f"{page} has no section '{title}'"
+    return [Block(*groups) for groups in FENCED.findall(rest.partition("\n## ")[0])]
+
+
 def prose(page: Path) -> str:
     """Return the text of a page without its code blocks."""
     return FENCED.sub("", page.read_text())
@@ -80,11 +87,12 @@ class Reader:
         path.write_text(text)
         return path
 
-    def follow(self, page: Path) -> None:
+    def follow(self, page: Path, leave_out: Collection[Block] = ()) -> None:
         """Run the blocks of a page; the working directory must be the project."""
         assert Path.cwd() == self.project.folder
         for block in blocks(page):
-            LANGUAGES[block.language](self, block.text)
+            if block not in leave_out:
+                LANGUAGES[block.language](self, block.text)
 
     # Languages
 

@@ -4,15 +4,20 @@ import ast
 import subprocess
 import sys
 
+import matplotlib
 import numpy as np
 import pytest
 import xarray as xr
+from matplotlib import pyplot
 from matplotlib.figure import Figure
 
 import gvibench
 from figures.made_aggregate import Run, write_aggregate
 from gvibench.cli.main import main
 from gvibench.errors import UserError
+from gvibench.store.zip_store import ZipRangeStore
+from gvibench.study.aggregate import aggregate
+from gvibench.study.parallel import Dask
 
 SMALL = {"dataset": "synthetic", "data_options": {"n": 60, "d": 3}, "iterations": 30}
 
@@ -95,6 +100,14 @@ def test_gaps_are_drawn_into_given_axes(tmp_path):
         gvibench.plot_gap(run, ax=left, width="column")
 
 
+def test_plotting_leaves_no_trace_in_matplotlib():
+    run = gvibench.run(solver="vn", step=0.5, **SMALL)
+    before = dict(matplotlib.rcParams), matplotlib.colors.to_hex("b"), pyplot.get_fignums()
+    gvibench.plot_gap(run)
+    after = dict(matplotlib.rcParams), matplotlib.colors.to_hex("b"), pyplot.get_fignums()
+    assert after == before
+
+
 def test_invalid_arguments_are_reported():
     with pytest.raises(UserError, match="gap should be"):
         gvibench.plot_gap(gvibench.run(solver="vn", step=0.1, **SMALL), gap="best")
@@ -130,12 +143,32 @@ def test_runs_of_different_lengths_and_a_diverged_one():
 def test_a_study_is_loaded_and_plotted(tmp_path):
     path = write_aggregate(tmp_path, [Run([20.0, 12.0]), Run([20.0, 11.0], seed=1)])
     study = gvibench.load_study(path)
-    assert study.sizes == {"run": 2, "iteration": 2}
+    assert study.sizes == {"run": 2, "record": 2, "configuration": 1}
+    assert study.chunks == {"run": (2,), "record": (2,)}
     assert np.array_equal(lines(gvibench.plot_gap(study))[0].get_ydata(), [10.0, 1.5])
     with pytest.raises(UserError, match=r"is not a gvibench aggregate|not a zip file"):
         gvibench.load_study(__file__)
     with pytest.raises(UserError, match="does not exist"):
         gvibench.load_study(tmp_path / "nothing")
+
+
+def test_a_selection_of_a_study_reads_only_its_shards(tmp_path, monkeypatch):
+    write_aggregate(tmp_path, [Run([20.0, 12.0 - k], seed=k) for k in range(10)])
+    out = tmp_path / "sharded.zarr.zip"
+    aggregate(tmp_path / "manifest.json", out, dask=Dask(settings={"runs_per_task": 2}))
+    study = gvibench.load_study(out)
+    keys = []
+    get = ZipRangeStore.get
+
+    async def recorded(store, key, *words, **settings):
+        keys.append(key)
+        return await get(store, key, *words, **settings)
+
+    monkeypatch.setattr(ZipRangeStore, "get", recorded)
+    chosen = study["objective"].isel(run=[4, 5, 8]).min("record")
+    assert keys == []
+    assert chosen.drop_vars(list(chosen.coords)).values.tolist() == [8.0, 7.0, 4.0]
+    assert set(keys) == {"objective/c/2/0", "objective/c/4/0"}
 
 
 def test_importing_the_plugin_interface_is_light():

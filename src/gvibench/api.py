@@ -5,13 +5,13 @@ Runs and studies are xarray datasets.
 
 import functools
 import io
+import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
-import matplotlib
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -23,7 +23,8 @@ from gvibench.engine.optimum import NoOptimumError, find_optimum
 from gvibench.errors import UserError, suggest
 from gvibench.spec.run import DataSpec, ProblemSpec, RunSpec
 from gvibench.spec.validate import parse
-from gvibench.store.aggregates import KIND, locate_aggregate, open_aggregate
+from gvibench.store.aggregate_writer import ragged
+from gvibench.store.aggregates import KIND, open_study
 from gvibench.store.prepared import read_prepared
 from gvibench.store.traces import write_trace
 from gvibench.store.xarray_backend import GvibenchBackend
@@ -103,17 +104,17 @@ def load_study(path: str | Path) -> xr.Dataset:
     Parameters
     ----------
     path : str or pathlib.Path
-        Folder of the study in `results`, its `aggregate.zarr.zip`, or an archive written by
-        `gvibench export`.
+        Folder of the study in `results`, its `aggregate.zarr.zip` on a disk or in object storage,
+        or an archive written by `gvibench export`.
 
     Returns
     -------
     xarray.Dataset
-        Metrics of all runs with the dimensions `run` and `iteration`. Settings that vary are
-        coordinates along `run`.
+        Curves of all runs with the dimensions `run` and `record`, as Dask arrays that are read
+        when they are computed. `iteration` is the iteration of each record. Settings that vary
+        are coordinates along `run`.
     """
-    with locate_aggregate(Path(path)) as aggregate, open_aggregate(aggregate) as dataset:
-        return dataset.load()
+    return open_study(path)
 
 
 def plot_gap(
@@ -147,7 +148,7 @@ def plot_gap(
         backend.
     """
     from gvibench.figures import curves
-    from gvibench.figures.style import settings
+    from gvibench.figures.theme import theme
 
     _validate_names(style, set(Style.model_fields))
     if gap not in {"optimum", "best-seen"}:
@@ -160,8 +161,8 @@ def plot_gap(
                 raise UserError(f"{name} has no effect on given axes: leave out {name} or ax")
         curves.draw_gap(ax, dataset, parsed["center"])
         return ax.figure
-    with matplotlib.rc_context(settings(parsed)):
-        figure, _ = curves.plot_gap(dataset, parsed)
+    with theme(parsed):
+        figure = curves.plot_gap(dataset, parsed).figure
         figure.draw_without_rendering()  # compute the layout while the settings are in effect
     figure.__class__ = _NotebookFigure
     return figure
@@ -192,8 +193,13 @@ def _study_of(data: xr.Dataset | Sequence[xr.Dataset], gap: str) -> xr.Dataset:
 def _as_study(runs: Sequence[xr.Dataset], gap: str) -> xr.Dataset:
     """Return runs as an aggregate with the variables that gaps need."""
     specs = [parse(RunSpec, run.attrs["spec"], "run") for run in runs]
-    curves = [run["objective"] for run in runs]
-    objective = xr.concat(curves, dim="run", join="outer", combine_attrs="drop_conflicts")
+    curves = ragged(
+        [run["iteration"].values for run in runs],
+        [{"objective": run["objective"].values} for run in runs],
+        ["objective"],
+    )
+    identities = [json.dumps({**spec.to_dict(), "seed": None}, sort_keys=True) for spec in specs]
+    settings = list(dict.fromkeys(identities))
     from_optimum = gap == "optimum"
     columns = {
         "optimum_objective": [
@@ -202,15 +208,17 @@ def _as_study(runs: Sequence[xr.Dataset], gap: str) -> xr.Dataset:
         "dataset": [spec.data.dataset for spec in specs],
         "solver": [spec.solver for spec in specs],
         "seed": [spec.seed for spec in specs],
-        "spec": [spec.canonical() for spec in specs],
+        "configuration_index": [settings.index(identity) for identity in identities],
         "status": [run.attrs["status"] for run in runs],
         "iterations_done": [run.attrs["iterations_done"] for run in runs],
         "tuned": [False for _ in runs],
     }
-    variables = {name: ("run", values) for name, values in columns.items()}
+    variables: dict[str, Any] = {name: ("run", values) for name, values in columns.items()}
+    variables |= {name: (("run", "record"), rows) for name, rows in curves.items()}
+    variables["spec"] = ("configuration", settings)
     titles = {name: {name: solver_title(name, name)} for name in {spec.solver for spec in specs}}
-    attrs = {"kind": KIND, "gap": gap, "solver_titles": titles}
-    return xr.Dataset({"objective": objective, **variables}, attrs=attrs)
+    dataset = xr.Dataset(variables, attrs={"kind": KIND, "gap": gap, "solver_titles": titles})
+    return dataset.set_coords("iteration")
 
 
 def _optimal_objective(spec: RunSpec) -> float:

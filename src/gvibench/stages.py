@@ -6,13 +6,15 @@ that `run` starts quickly and the code hash of a job covers only its own stage.
 """
 
 import argparse
+import contextlib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from gvibench.errors import UserError, call
+from gvibench.registry import FIGURES, TABLES
 
 __all__ = ["main"]
 
@@ -26,7 +28,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         (optimum, ("data", "out")),
         (run, ("data", "out")),
         (tune, ("data", "out")),
-        (choose, ("out",)),
         (beta, ("data", "out")),
         (aggregate, ("manifest", "root", "out")),
         (config, ("out",)),
@@ -42,12 +43,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             added.add_argument(f"--{file}", type=Path, required=True)
         if stage in (run, optimum, tune):
             added.add_argument("--choices", type=Path, nargs="*", default=[])
-        if stage is tune:
-            added.add_argument("--previous", type=Path, nargs="?")
-        if stage is choose:
-            added.add_argument("--rounds", type=Path, nargs="+", required=True)
         if stage is aggregate:
             added.add_argument("--config", metavar="JSON", required=True)
+        if stage in (aggregate, table, figure, summary, page):
+            added.add_argument("--threads", type=int, default=1)
+            added.add_argument("--memory-mb", type=int, default=0)
+        if stage in (table, figure, summary, page):
+            added.add_argument("--study", metavar="JSON", default="{}")
         if stage is page:
             added.add_argument("--figures", type=Path, nargs="*", default=[])
     return call(parser, arguments)
@@ -93,36 +95,17 @@ def optimum(options: argparse.Namespace) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Execute one run, or a block of runs that differ in their seed."""
-    from gvibench.engine.checkpointing import stop_on_signals
-    from gvibench.engine.execute import execute
-    from gvibench.engine.lockstep import execute_lockstep
-    from gvibench.engine.progress import ProgressReport
+    from gvibench.engine.block import execute_block
     from gvibench.spec.run import RunSpec
-    from gvibench.store.checkpoints import checkpoint_path
     from gvibench.store.choices import read_choices, read_failure
-    from gvibench.store.describe import summarise_trace
     from gvibench.store.prepared import read_prepared
-    from gvibench.store.traces import write_packed, write_trace
 
     job = _job(options)
     data = read_prepared(options.data)
     chosen, no_step = read_choices(options.choices), read_failure(options.choices)
-    specs = [RunSpec.from_dict({**spec, **chosen}) for spec in job["specs"]]
-    settings = {"code_hash": job["code_hash"], "exclusive": job["exclusive"], "no_step": no_step}
-    progress = [ProgressReport(spec) for spec in specs]
-    if job["packed"]:
-        # Packed runs are short and have no checkpoints.
-        traces = execute_lockstep(specs, data, **settings, progress=progress)
-        for trace in traces:
-            print(summarise_trace(trace))
-        write_packed(options.out, traces)
-        return
-    (spec,), (report,), checkpoint = specs, progress, checkpoint_path(options.out)
-    with stop_on_signals(), report:
-        trace = execute(spec, data, **settings, checkpoint=checkpoint, progress=report)
-    print(summarise_trace(trace))
-    write_trace(options.out, trace)
-    checkpoint.unlink(missing_ok=True)
+    specs = [RunSpec.from_dict({**job["spec"], **chosen, "seed": seed}) for seed in job["seeds"]]
+    settings = {name: job[name] for name in ("packed", "code_hash", "exclusive")}
+    execute_block(specs, data, options.out, **settings, no_step=no_step)
 
 
 def beta(options: argparse.Namespace) -> None:
@@ -137,46 +120,52 @@ def beta(options: argparse.Namespace) -> None:
 
 
 def tune(options: argparse.Namespace) -> None:
-    """Run one round of tuning."""
-    from gvibench.engine.tuning import next_grid, try_grid
-    from gvibench.engine.tuning_grid import first_grid
+    """Tune step size and initial scale of one solver on one data set."""
+    from gvibench.engine.tuning import Trials
+    from gvibench.engine.tuning import tune as run_rounds
+    from gvibench.engine.tuning_choice import choose
+    from gvibench.spec.tuning import TRIALS
     from gvibench.store.choices import read_choices
     from gvibench.store.prepared import read_prepared
 
     job = _job(options)
-    settings, previous = job["tuning"], options.previous
-    grid = first_grid(settings) if previous is None else next_grid(previous, settings)
+    settings, kept = job["tuning"], options.out.with_name(TRIALS)
     template = {**job["spec"], **read_choices(options.choices, {"beta"})}
     data = read_prepared(options.data)
-    try_grid(template, settings, grid, data, options.out, job["code_hash"])
-
-
-def choose(options: argparse.Namespace) -> None:
-    """Choose step size and initial scale from the rounds of tuning."""
-    from gvibench.engine.tuning_choice import choose as choose_point
-
-    job = _job(options)
-    choice = choose_point(options.rounds, options.out, job["prefer"])
-    print(f"tuning of {job['solver']} on {job['dataset']}: {choice}")
+    trials = Trials(template, data, settings["rows"], kept, job["trials_hash"])
+    rounds = run_rounds(trials, settings)
+    given = settings["prefer"], trials.share, template["iterations"]
+    choice = choose(rounds, options.out, *given)
+    print(f"tuning of {template['solver']} on {template['data']['dataset']}: {choice}")
 
 
 def aggregate(options: argparse.Namespace) -> None:
     """Merge all traces of a study, and write its manifest."""
+    from gvibench.analysis.process import light_process
     from gvibench.spec.canonical import hash_text
     from gvibench.store.files import atomic_path
-    from gvibench.study.aggregate import aggregate as aggregate_traces
     from gvibench.study.config import load_config
     from gvibench.study.expand import expand
+    from gvibench.study.parallel import Dask
 
     job = _job(options)
     settings = load_config(json.loads(options.config))
-    manifest = expand(settings).manifest(job["study"])
+    plan = expand(settings)
+    manifest = plan.manifest(job["study"])
     if hash_text(manifest) != job["manifest"]:
         raise UserError("the code has changed since this job was planned: run snakemake again")
     with atomic_path(options.manifest) as part:
         part.write_text(manifest)
-    dask = None if settings.dask is None else settings.dask.model_dump(mode="json")
-    aggregate_traces(options.manifest, options.out, root=options.root, dask=dask)
+    given = settings.dask.model_dump(mode="json") if settings.dask else {}
+    workers = Dask(options.threads, options.memory_mb, given, f"{options.out.parent}/logs/dask")
+    listed, jobs = json.loads(manifest), plan.of_study(job["study"])
+    shard_runs = workers.shard_runs(listed["records"], len(listed["curves"]))
+    has_paths = any("covariance_factor_path" in each.specs[0].record for each in jobs)
+    needs_dask = has_paths or len(listed["runs"]) > shard_runs
+    with contextlib.nullcontext() if needs_dask else light_process():
+        from gvibench.study.aggregate import aggregate as aggregate_traces  # imports xarray
+
+        aggregate_traces(options.manifest, options.out, root=options.root, dask=workers)
 
 
 def config(options: argparse.Namespace) -> None:
@@ -192,28 +181,62 @@ def table(options: argparse.Namespace) -> None:
     """Write a table."""
     from gvibench.tables import write_tables
 
-    write_tables(_job(options), options.aggregate, options.out)
+    job = _job(options)
+    with _analysis(options, TABLES.is_built_in(job["table"])) as order:
+        write_tables(job, options.aggregate, options.out, order)
 
 
 def figure(options: argparse.Namespace) -> None:
     """Draw a figure."""
     from gvibench.figures import draw
+    from gvibench.figures.seaborn_import import import_seaborn
 
-    draw(_job(options), options.aggregate, options.out)
+    job = _job(options)
+    built_in = FIGURES.is_built_in(job["figure"])
+    with _analysis(options, built_in) as order:
+        if built_in:
+            import_seaborn()
+        draw(job, options.aggregate, options.out, order)
 
 
 def summary(options: argparse.Namespace) -> None:
     """Write the summary of a study."""
-    from gvibench.report.summary import write_summary
+    job = _job(options)
+    with _analysis(options, all(map(TABLES.is_built_in, job["tables"]))) as order:
+        from gvibench.report.summary import write_summary  # imports xarray
 
-    write_summary(_job(options), options.aggregate, options.out)
+        write_summary(job, options.aggregate, options.out, order)
 
 
 def page(options: argparse.Namespace) -> None:
     """Write the report page of a study."""
     from gvibench.report.page import write_page
 
-    write_page(_job(options), options.aggregate, options.figures, options.out)
+    job = _job(options)
+    with _analysis(options, all(map(TABLES.is_built_in, job["tables"]))) as order:
+        write_page(job, options.aggregate, options.figures, options.out, order)
+
+
+@contextlib.contextmanager
+def _analysis(options: argparse.Namespace, built_in: bool) -> Iterator[dict[str, list[str]]]:
+    """Start the workers that a large study needs. Yield the order of its data sets and solvers.
+
+    Neither is part of the job's parameters, because neither changes a number. Small studies are
+    analysed without Dask, unless code of another package, which may use it, is involved.
+    """
+    from gvibench.analysis.process import light_process
+    from gvibench.store.aggregates import fits_in_memory
+    from gvibench.study.parallel import Dask, array_workers
+
+    study = json.loads(options.study)
+    logs = f"{options.aggregate.parent}/logs/dask"
+    workers = Dask(options.threads, options.memory_mb, study.get("dask") or {}, logs)
+    with contextlib.ExitStack() as stack:
+        if not fits_in_memory(options.aggregate):
+            stack.enter_context(array_workers(workers))
+        elif built_in:
+            stack.enter_context(light_process())
+        yield study.get("order") or {}
 
 
 if __name__ == "__main__":

@@ -225,7 +225,7 @@ def test_nothing_is_measured_without_an_optimum_or_convexity():
     assert measure(unknown)[0].missing == "the study has no optimum"
     assert measure(dataset.drop_vars("smoothness"))[0].missing == "the study has no optimum"
     spec = dataset["spec"].values[0].replace('"logistic"', '"non-convex"')
-    not_convex = dataset.assign_coords(spec=("run", np.array([spec], dtype=object)))
+    not_convex = dataset.assign_coords(spec=("configuration", np.array([spec], dtype=object)))
     assert measure(not_convex)[0].missing == "the model is not convex"
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from gvibench.engine.execute import execute
 from gvibench.engine.optimum import find_optimum
 from gvibench.registry import SOLVERS
+from gvibench.spec.metrics import EXTRA_CURVES, METRICS
 from gvibench.spec.run import DataSpec, ProblemSpec, RunSpec
 from gvibench.store.aggregates import open_aggregate
 from gvibench.store.optima import write_optimum
@@ -67,7 +68,12 @@ def study(*runs):
         folder = Path(name)
         entries = [_entry(folder, k, *run) for k, run in enumerate(runs)]
         titles = {spec.solver: {spec.solver: SOLVERS.load(spec.solver).title} for _, spec in runs}
-        head = {"study": "real", "title": "Real runs", "gap": "optimum", "solver_titles": titles}
+        recorded = {name for _, spec in runs for name in spec.record}
+        head = {
+            **{"study": "real", "title": "Real runs", "gap": "optimum", "solver_titles": titles},
+            "records": max(spec.max_records for _, spec in runs),
+            "curves": [*METRICS, "seconds", *(name for name in EXTRA_CURVES if name in recorded)],
+        }
         (folder / "manifest.json").write_text(json.dumps({**head, "runs": entries}))
         aggregate(folder / "manifest.json", folder / "aggregate.zarr.zip")
         with open_aggregate(folder / "aggregate.zarr.zip") as dataset:

@@ -14,7 +14,8 @@ from browser.page_plots import (
     wait_for_lines,
 )
 from gvibench.analysis.configurations import configurations
-from gvibench.analysis.gaps import final, gap, settled
+from gvibench.analysis.efforts import settled
+from gvibench.analysis.gaps import final_values, gap
 from gvibench.analysis.ranking import Ranking
 from gvibench.figures.profile import ratios
 from gvibench.report.page.configuration_data import AXES, METRICS
@@ -190,7 +191,7 @@ def test_performance_profiles(open_page, made, level):
 def test_step_sensitivity(open_page, made):
     dataset, path = made
     page = open_page(path)
-    finals = final(gap(dataset, "objective").values)
+    finals = final_values(gap(dataset, "objective"))
     drawn = trace(page, "VN", section="steps")
     assert drawn["x"] == [0.1, 0.5]
     for step, value in zip(drawn["x"], drawn["y"], strict=True):
@@ -199,6 +200,6 @@ def test_step_sensitivity(open_page, made):
     crosses = traces(page, section="steps", kind="unusable")
     assert {(drawn["name"], *drawn["x"]) for drawn in crosses} == {("SR-VN", 0.1), ("mine", 7.0)}
     page.select_option("#metric", "test_nll:value")
-    finals = final(dataset["test_nll"].values)
+    finals = final_values(dataset["test_nll"])
     done = configuration(dataset, "VN", step=0.1).usable
     assert trace(page, "VN", section="steps")["y"][0] == pytest.approx(np.median(finals[done]))

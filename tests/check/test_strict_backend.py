@@ -35,7 +35,7 @@ def run(backend, solver, model_name, count=3):
     objectives = []
     for _ in range(count):
         state = configured.step(state, model, given.step)
-        objectives.append(recorder.objective_of(state))
+        objectives.append(recorder.objectives_of(state).objective)
     backend.sealed = False
     recorder.check(objectives, state.iteration)
     stacked = backend.xp.stack(objectives)

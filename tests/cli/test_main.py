@@ -130,6 +130,7 @@ CASES: dict[str, dict[str, Case]] = {
         "--seconds": Case("0.5", "0"),
         "--tolerance": Case("1e-3", "-1"),
         "--record-every": Case("log", "0"),
+        "--test-every": Case("1", "0"),
         "--record": Case("cov_eig_min", "everything"),
         "--snapshots": Case("0", "-1"),
         "--threads": Case("2", "0"),

@@ -52,6 +52,7 @@ def test_flags_set_all_parts_of_the_spec(tmp_path):
         "--mean-scale": "2",
         "--device": "cpu",
         "--record-every": "3",
+        "--test-every": "2",
         "--split-seed": "7",
         "--seed": "4",
         "--iterations": "6",
@@ -67,7 +68,7 @@ def test_flags_set_all_parts_of_the_spec(tmp_path):
     assert spec["data"]["test_size"] == 0.3
     assert spec["record"] == ["factor_norm"]
     numbers = {"step": 1e-3, "beta": 0.25, "gamma": 0.5, "pieces": 10, "init_scale": 0.5}
-    numbers |= {"mean_scale": 2.0, "record_every": 3, "seed": 4, "iterations": 6}
+    numbers |= {"mean_scale": 2.0, "record_every": 3, "test_every": 2, "seed": 4, "iterations": 6}
     assert numbers.items() <= spec.items()
     assert read_trace(out).iteration.tolist() == [0, 3, 6]
 

@@ -63,13 +63,12 @@ def test_a_packed_trace(capsys):
     assert text.count("vn on synthetic") == 2
 
 
-def test_a_tuning_round(capsys):
+def test_the_trials_of_a_tuning_job(capsys):
     (tuning,) = plan_of(step="tuned").tuning.values()
-    out = tuning.rounds[0]
-    words = ["--job", tuning.params, "--data", tuning.data.path, "--out", out]
+    words = ["--job", tuning.params, "--data", tuning.data.path, "--out", tuning.choice]
     assert stages.main(["tune", *words]) == 0
-    text = shown(capsys, out)
-    assert text.startswith("tuning round of vn on synthetic")
+    text = shown(capsys, tuning.trials)
+    assert text.startswith("tuning of vn on synthetic")
     assert "steps  0.0001, " in text
     assert "lowest objective" in text
 
@@ -78,7 +77,7 @@ def test_an_aggregate_an_archive_and_a_page(capsys, folder):
     made = folder / "made"
     made.mkdir()
     path = write_aggregate(made, [Run([20.0, 12.0]), Run([20.0, 11.0], seed=1)])
-    assert "2 runs x 2 recorded iterations" in shown(capsys, path)
+    assert "2 runs x 2 records" in shown(capsys, path)
     for name in ("summary.md", "config.yaml"):
         (made / name).write_text(name)
     assert main(["export", "made", "--out", "a.zip"]) == 0

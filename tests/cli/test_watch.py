@@ -19,7 +19,8 @@ from gvibench.study.cleanup import bad_files
 from gvibench.study.config import load_config
 from gvibench.study.expand import expand
 
-CONFIG = {"datasets": ["synthetic"], "solvers": ["vn"], "step": 0.1, "seeds": 2, "iterations": 40}
+CONFIG = {"datasets": ["synthetic"], "solvers": ["vn"], "step": 0.1, "iterations": 40}
+CONFIG |= {"seeds": 2, "pack": 1}
 
 
 @pytest.fixture

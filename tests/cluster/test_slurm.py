@@ -3,16 +3,17 @@
 import os
 import signal
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
-import xarray as xr
 import yaml
 
 from conftest import on_slurm, wait_for
 from gvibench.store.checkpoints import checkpoint_path
-from gvibench.store.traces import read_trace
+from gvibench.store.traces import read_traces
 from gvibench.study.aggregate import aggregate
+from gvibench.study.parallel import Dask
 from workflow.project import ROOT, Project
 
 pytestmark = pytest.mark.cluster
@@ -46,6 +47,8 @@ def smoke(slurm, tmp_path_factory):
     folder = tmp_path_factory.mktemp("smoke")
     local = Project.create(folder / "local", SMOKE)
     project = local.copy(folder / "cluster")
+    workers = {"workers": 2, "memory": "500MB", "walltime": "00:10:00"}
+    project.configure(SMOKE, dask={"slurm": workers, "runs_per_task": 2})
     process = start(project, folder / "log", profile="slurm-gpu")
     local.snakemake(*AGGREGATE)
     finish(process, folder / "log")
@@ -58,29 +61,59 @@ def test_smoke_study_with_simulated_gpus(slurm, smoke):
     assert (project.folder / "results/s/summary.md").exists()
 
     # All four runs share a job and run one after the other. It requests one CPU and one GPU.
-    [runs] = [job for job in slurm.jobs() if "run_solver" in job["Comment"]]
+    [runs] = [job for job in slurm.jobs() if "run_solver" in job.get("Comment", "")]
     assert runs["NumCPUs"] == "1"
     assert runs["TresPerJob"] == "gres:gpu:1"
     for path in project.plan().runs:
-        attrs = read_trace(project.folder / path).attrs
-        assert attrs["slurm_job"] == runs["JobId"]
-        assert attrs["cuda_visible_devices"] == "0"
-    others = [job for job in slurm.jobs() if "run_solver" not in job["Comment"]]
+        for trace in read_traces(project.folder / path):
+            assert trace.attrs["slurm_job"] == runs["JobId"]
+            assert trace.attrs["cuda_visible_devices"] == "0"
+    others = [job for job in slurm.jobs() if "run_solver" not in job.get("Comment", "")]
     assert not any("TresPerJob" in job for job in others)
     assert not list(
         (project.folder / "results/logs/slurm").rglob("*.log")
     )  # logs of successful jobs are removed
 
 
-def test_aggregate_with_dask_workers_on_slurm(slurm, smoke, tmp_path, monkeypatch):
+def test_the_workflow_aggregates_with_dask_workers_on_slurm(slurm, smoke):
+    """The aggregation is a Slurm job, which starts its workers as further jobs."""
     _, project = smoke
-    monkeypatch.chdir(project.folder)
-    out = tmp_path / "aggregate.zarr.zip"
-    workers = {"workers": 2, "memory": "500MB", "walltime": "00:10:00"}
-    aggregate(Path("results/s/manifest.json"), out, dask={"slurm": workers})
-    with xr.open_dataset(out) as by_dask, xr.open_dataset("results/s/aggregate.zarr.zip") as local:
-        assert by_dask.identical(local)
-    assert [job["JobName"] for job in slurm.jobs()].count("dask-worker") == 2
+    names = [job["JobName"] for job in slurm.jobs()]
+    assert names.count("dask-worker") == 2
+    log = (project.folder / "results/s/logs/aggregate.log").read_text()
+    assert "Dask dashboard: http://" in log
+    assert "2 of 2 shards (100 %)" in log
+
+
+def test_a_worker_is_killed_while_5000_runs_are_aggregated(slurm, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    from made_traces import write_study
+
+    manifest = write_study(tmp_path / "study", 5000, 50)
+    settings = {"runs_per_task": 250, "retries": 2, "dashboard": False}
+    files = [tmp_path / f"{name}.zarr.zip" for name in ("local", "slurm")]
+    aggregate(manifest, files[0], root=manifest.parent, dask=Dask(settings=settings))
+    before = {job["JobId"] for job in slurm.jobs()}
+    workers = {"workers": {"min": 2, "max": 2}, "cores": 1, "memory": "500MB"}
+    settings["slurm"] = {**workers, "walltime": "00:10:00"}
+    killed = []
+
+    def kill_a_worker():
+        # Some shards are written and others are not.
+        wait_for(lambda: len(list(tmp_path.glob(".slurm*.part/objective/c/*/0"))) >= 4)
+        running = [job for job in slurm.jobs() if job["JobId"] not in before]
+        subprocess.run(["scancel", "--signal=KILL", "--full", running[0]["JobId"]], check=True)
+        killed.append(running[0]["JobId"])
+
+    thread = threading.Thread(target=kill_a_worker)
+    thread.start()
+    dask = Dask(settings=settings, logs=str(tmp_path / "logs"))
+    aggregate(manifest, files[1], root=manifest.parent, dask=dask)
+    thread.join()
+    assert list((tmp_path / "logs").glob("dask-worker-*"))
+    assert slurm.job(killed[0])["JobState"] != "COMPLETED"
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert not list(tmp_path.glob(".slurm*"))
 
 
 # The runs take long enough to be interrupted.

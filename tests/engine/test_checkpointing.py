@@ -24,7 +24,7 @@ def assert_identical(trace, other):
     assert trace.scalars.keys() == other.scalars.keys()
     for name, values in trace.scalars.items():
         if name != "seconds":
-            assert np.array_equal(values, other.scalars[name]), name
+            assert np.array_equal(values, other.scalars[name], equal_nan=True), name
     assert np.array_equal(trace.snapshot, other.snapshot)
     assert np.array_equal(trace.mean, other.mean)
     for name, values in trace.factors.items():

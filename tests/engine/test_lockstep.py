@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from gvibench import solvers
+from gvibench.engine import lockstep
 from gvibench.engine.execute import execute
-from gvibench.engine.lockstep import execute_lockstep
+from gvibench.engine.lockstep import run_trials
 from gvibench.errors import Diverged
 from gvibench.registry import SOLVERS
 from gvibench.solvers.base import stack, unstack
@@ -28,26 +29,31 @@ def variants(*starts, **changes):
     return [spec(**changes, seed=seed, init_scale=scale) for seed, scale in starts]
 
 
-def lockstep_sizes(traces):
-    return [trace.attrs["lockstep_size"] for trace in traces]
+@pytest.fixture
+def groups(monkeypatch):
+    """Sizes of the groups that go in lockstep."""
+    sizes = []
+    run_lockstep = lockstep._run_lockstep
+    monkeypatch.setattr(
+        lockstep, "_run_lockstep", lambda runs: (sizes.append(len(runs)), run_lockstep(runs))
+    )
+    return sizes
 
 
-def execute_both(specs):
+def run_both(specs):
     """Execute runs in lockstep and alone, compare them, and return the former."""
-    traces = execute_lockstep(specs, DATA)
-    for run, trace in zip(specs, traces, strict=True):
-        alone = execute(run, DATA)
-        for name in ("spec_hash", "status", "reason", "iterations_done", "solver_form"):
-            assert trace.attrs[name] == alone.attrs[name]
-        assert np.array_equal(trace.iteration, alone.iteration)
-        assert np.array_equal(trace.snapshot, alone.snapshot)
-        for name, values in alone.scalars.items():
-            if name != "seconds":
-                assert_allclose(trace.scalars[name], values, rtol=1e-9, err_msg=name)
-        assert_allclose(trace.mean, alone.mean, rtol=1e-9, atol=1e-12)
-        for name, values in alone.factors.items():
-            assert_allclose(trace.factors[name], values, rtol=1e-9, atol=1e-12, err_msg=name)
-    return traces
+    runs = list(run_trials(specs, DATA))
+    for wanted, run in zip(specs, runs, strict=True):
+        (alone,) = run_trials([wanted], DATA)
+        assert run.spec == wanted
+        assert (run.status, run.reason) == (alone.status, alone.reason)
+        assert run.recorder.iteration == alone.recorder.iteration
+        expected = alone.recorder.scalars()["objective"]
+        assert_allclose(run.recorder.scalars()["objective"], expected, rtol=1e-9)
+        assert_allclose(run.state.mean, alone.state.mean, rtol=1e-9, atol=1e-12)
+        assert_allclose(run.state.factor.lower, alone.state.factor.lower, rtol=1e-9, atol=1e-12)
+        assert run.state.sign_flips == alone.state.sign_flips
+    return runs
 
 
 def test_solvers_of_the_paper_support_batching():
@@ -76,7 +82,7 @@ def test_a_subclass_with_another_step_must_declare_batching():
 @pytest.mark.parametrize("model", ["logistic", "non-convex"])
 @pytest.mark.parametrize("expectation", ["exact", "piecewise", "gauss-hermite"])
 @pytest.mark.parametrize("solver", STACKED)
-def test_runs_in_lockstep_equal_runs_alone(solver, expectation, model):
+def test_runs_in_lockstep_equal_runs_alone(solver, expectation, model, groups):
     specs = variants(
         (0, 1.0),
         (1, 0.3),
@@ -88,15 +94,23 @@ def test_runs_in_lockstep_equal_runs_alone(solver, expectation, model):
         step_decay=0.01,
         iterations=40,
         record_every=7,
-        record=("sign_flips", "factor_norm", "flow_time", "covariance_factor_path"),
+        snapshots=0,
     )
-    assert lockstep_sizes(execute_both(specs)) == [3, 3, 3]
+    runs = run_both(specs)
+    assert groups == [3]
+    for wanted, run in zip(specs, runs, strict=True):
+        trace = execute(wanted, DATA)
+        assert run.status == trace.attrs["status"]
+        assert run.recorder.iteration == trace.iteration.tolist()
+        objective = run.recorder.scalars()["objective"]
+        assert_allclose(objective, trace.scalars["objective"], rtol=1e-9)
 
 
-def test_runs_with_the_centred_kernel_equal_runs_alone():
+def test_runs_with_the_centred_kernel_equal_runs_alone(groups):
     options = {"solver_options": {"kernel": "centred"}, "step": 1e-3, "iterations": 30}
     specs = variants((0, 1.0), (1, 1.0), solver="svgd-density", **options)
-    assert lockstep_sizes(execute_both(specs)) == [2, 2]
+    run_both(specs)
+    assert groups == [2]
 
 
 @pytest.mark.parametrize("record_every", [1, 10, "log"])
@@ -111,59 +125,47 @@ def test_runs_with_the_centred_kernel_equal_runs_alone():
 def test_a_diverging_run_ends_as_it_would_alone(solver, step, scales, done, record_every):
     changes = {"solver": solver, "step": step, "iterations": 50, "record_every": record_every}
     specs = variants(*((0, scale) for scale in scales), **changes)
-    traces = execute_both(specs)
-    assert [trace.attrs["iterations_done"] for trace in traces] == done
+    runs = run_both(specs)
+    assert [run.recorder.iteration[-1] for run in runs] == done
 
 
 def test_runs_stop_within_their_tolerance_each_at_its_own_iteration():
     specs = variants((0, 1.0), (1, 0.1), (2, 3.0), step=0.5, iterations=1000, tolerance=1e-6)
-    traces = execute_both(specs)
-    assert len({trace.attrs["iterations_done"] for trace in traces}) > 1
+    runs = run_both(specs)
+    assert len({run.recorder.iteration[-1] for run in runs}) > 1
 
 
 def test_runs_without_iterations_and_with_invalid_starts_equal_runs_alone():
-    execute_both(variants((0, 1.0), (1, 2.0), iterations=0))
+    run_both(variants((0, 1.0), (1, 2.0), iterations=0))
     changes = {"solver": "sr-vn", "step": 1e99, "iterations": 5}
-    execute_both(variants((0, 1e60), (1, 1.0), **changes))
+    run_both(variants((0, 1e60), (1, 1.0), **changes))
 
 
 @pytest.mark.parametrize(
-    ("changes", "options"),
+    "changes",
     [
-        ({}, {"exclusive": True}),
-        ({"expectation": "stochastic"}, {}),
-        ({"seconds": 100.0}, {}),
-        ({"dtype": "float32"}, {}),
-        ({"solver": "ng-flow"}, {}),
-        ({"solver": "sr-vn-rotated"}, {}),
-        ({"solver": "bw-gd", "form": "reduced"}, {}),
+        {"expectation": "stochastic"},
+        {"seconds": 100.0},
+        {"dtype": "float32"},
+        {"solver": "ng-flow"},
+        {"solver": "sr-vn-rotated"},
+        {"solver": "bw-gd", "form": "reduced"},
     ],
 )
-def test_runs_that_cannot_be_batched_are_executed_alone(changes, options):
+def test_runs_that_cannot_be_batched_are_executed_alone(changes, groups):
     specs = variants((0, 1.0), (1, 1.0), **{"step": 1e-3, "iterations": 3, **changes})
-    assert lockstep_sizes(execute_lockstep(specs, DATA, **options)) == [1, 1]
+    assert [run.spec for run in run_trials(specs, DATA)] == specs
+    assert groups == []
 
 
-def test_runs_with_different_steps_are_executed_alone():
-    specs = [spec(step=step, iterations=3) for step in (0.1, 0.2)]
-    assert lockstep_sizes(execute_lockstep(specs, DATA)) == [1, 1]
+def test_runs_with_different_steps_are_executed_alone(groups):
+    run_both([spec(step=step, iterations=3) for step in (0.1, 0.2)])
+    assert groups == []
 
 
 def test_solver_time_is_divided_equally():
     specs = variants(*((seed, 1.0) for seed in range(4)), iterations=300, record_every=100)
-    traces = execute_lockstep(specs, DATA)
-    assert len({trace.scalars["seconds"][-1] for trace in traces}) == 1
-    assert 0 < traces[0].scalars["seconds"][-1] < traces[0].attrs["wall_seconds"]
-
-
-def test_each_run_reports_its_progress():
-    specs = variants((0, 1.0), (1, 1.0), iterations=6, record_every=2, snapshots=0)
-    reported = [[], []]
-    progress = [
-        lambda iteration, recorder, seconds, mine=mine: mine.append(iteration) for mine in reported
-    ]
-    execute_lockstep(specs, DATA, progress=progress)
-    assert reported == [[2, 4, 6], [2, 4, 6]]
+    assert len({run.seconds for run in run_trials(specs, DATA)}) == 1
 
 
 @pytest.mark.parametrize("solver", STACKED)

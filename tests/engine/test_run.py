@@ -1,5 +1,7 @@
 """Test runs: schedules, stopping, divergence and determinism."""
 
+import time
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -39,6 +41,20 @@ def test_a_run_stops_after_its_time_limit():
     assert "solver time" in trace.attrs["reason"]
     assert 0.05 <= trace.scalars["seconds"][-1] < 5
     assert trace.iteration[-1] == trace.attrs["iterations_done"] > 1
+
+
+def test_the_wall_time_starts_after_the_set_up(monkeypatch):
+    from gvibench.engine import execute
+
+    class SlowRun(execute.Run):
+        def __init__(self, *arguments):
+            time.sleep(0.3)
+            super().__init__(*arguments)
+
+    monkeypatch.setattr(execute, "Run", SlowRun)
+    trace = go(iterations=3)
+    assert trace.scalars["seconds"][-1] < trace.attrs["wall_seconds"] < 0.3
+    assert 0 < trace.attrs["cpu_seconds"] < 0.3
 
 
 def test_a_run_stops_at_its_tolerance():

@@ -18,8 +18,7 @@ from small_study import STUDY, Study
 from gvibench.cli.main import main
 from gvibench.engine.execute import execute
 from gvibench.engine.optimum import find_optimum
-from gvibench.engine.tuning import try_grid
-from gvibench.engine.tuning_grid import Grid
+from gvibench.engine.tuning import Trials
 from gvibench.errors import UserError
 from gvibench.store.aggregates import open_aggregate
 from gvibench.store.choices import read_choice, read_choices
@@ -27,7 +26,7 @@ from gvibench.store.manifest import read_manifest
 from gvibench.store.optima import read_optimum, write_optimum
 from gvibench.store.prepared import read_prepared
 from gvibench.store.traces import PACKED, read_traces, to_group, write_trace
-from gvibench.store.tuning_rounds import read_round
+from gvibench.store.trials import read_trials
 from gvibench.store.zarrzip import Group, write_zip
 from gvibench.study.aggregate import aggregate
 from gvibench.study.cleanup import find_bad_traces
@@ -69,7 +68,7 @@ def _zip_files(folder: Path) -> list[Target]:
         _zip_target("prepared data", 300, files["data"], _read_prepared, path),
         _zip_target("prepared sparse data", 300, files["sparse"], _read_prepared, path),
         _zip_target("optimum", 300, files["optimum"], _read_optimum, path),
-        _zip_target("tuning round", 300, files["round"], _read_round, path),
+        _zip_target("tuning trials", 300, files["trials"], _read_trials, path),
         _zip_target("checkpoint", 150, files["checkpoint"], resume, path),
         _zip_target("packed traces", 200, files["packed"], _read_traces, path),
         # Zarr reads the aggregate and may accept members that were changed with valid checksums.
@@ -108,7 +107,7 @@ def _zip_target(
 def _write_files(folder: Path) -> dict[str, Path]:
     """Write one valid file of each kind."""
     spec = run_spec()
-    kinds = ("data", "sparse", "trace", "optimum", "round", "packed")
+    kinds = ("data", "sparse", "trace", "optimum", "trials", "packed")
     files = {kind: folder / f"{kind}.zarr.zip" for kind in kinds}
     files["checkpoint"] = folder / "checkpoint"
     data_json = json.dumps(json.loads(spec.canonical())["data"])
@@ -120,8 +119,9 @@ def _write_files(folder: Path) -> dict[str, Path]:
     trace = execute(spec, data, checkpoint=files["checkpoint"], checkpoint_every=0.0)
     write_trace(files["trace"], trace)
     write_optimum(files["optimum"], find_optimum(spec.problem(), data))
-    settings = {"rows": None, "seeds": [1000], "prefer": "safe"}
-    try_grid(json.loads(spec.canonical()), settings, Grid((0.1,), (1.0,)), data, files["round"])
+    trials = Trials(json.loads(spec.canonical()), data, path=files["trials"])
+    trials.run(0.1, [1.0], [1000, 1001])
+    trials.save()
     root = Group({"kind": PACKED})
     root.groups["seed-0"] = root.groups["seed-1"] = to_group(trace)
     write_zip(files["packed"], root)
@@ -149,14 +149,28 @@ def _read_optimum(path: Path) -> object:
     return optimum.attrs, _bytes(optimum.mean), _bytes(optimum.covariance_factor)
 
 
-def _read_round(path: Path) -> object:
-    tuning_round = read_round(path)
-    return *tuning_round[:3], [trace.attrs for trace in tuning_round.traces]
+def _read_trials(path: Path) -> object:
+    stored = read_trials(path)
+    return (
+        stored.identity,
+        stored.title,
+        [
+            (
+                trial.key,
+                trial.status,
+                trial.seconds,
+                _bytes(trial.iteration),
+                _bytes(trial.objective),
+            )
+            for trial in stored.trials
+        ],
+    )
 
 
 def _read_aggregate(path: Path) -> object:
     with open_aggregate(path) as dataset:
-        return {str(name): values.values.tolist() for name, values in dataset.variables.items()}
+        # Sorted, because Zarr reads arrays concurrently.
+        return sorted((str(name), v.values.tolist()) for name, v in dataset.variables.items())
 
 
 def _bytes(array: np.ndarray | None) -> bytes | None:

@@ -18,6 +18,7 @@ STUDY: dict[str, Any] = {
     "beta": 0.5,
     "iterations": 10,
     "seeds": 2,
+    "pack": 1,
     "gap": "best-seen",
     "figures": ["gap"],
     "tables": ["performance"],

@@ -309,6 +309,20 @@ def test_part_files_are_cleaned_after_an_hour(study):
     old.parent.rmdir()
 
 
+def test_folders_of_killed_aggregations_are_cleaned_after_an_hour(study):
+    old, new = (study.root / f".aggregate.zarr.zip.{name}.part" for name in ("old", "new"))
+    for folder in (old, new):
+        shard = folder / "objective/c/0"
+        shard.mkdir(parents=True)
+        for path in (folder, *folder.rglob("*/")):
+            os.utime(path, (0, 0))
+    (new / "objective/c/1").mkdir()  # by an aggregation that runs at this moment
+    assert cli.main(["clean", "--orphans", str(study.config)]) == 0
+    assert not old.exists()
+    assert new.exists()
+    shutil.rmtree(new)
+
+
 def test_code_changes_between_plan_and_aggregation(study, monkeypatch, capsys):
     planned = study.plan.params("aggregate", "s").replace('"manifest":"', '"manifest":"0')
     monkeypatch.setattr(type(study.plan), "params", lambda self, *names: planned)

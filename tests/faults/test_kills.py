@@ -29,6 +29,7 @@ STUDY = {
     "beta": 0.5,
     "iterations": 20,
     "seeds": 2,
+    "pack": 1,
     "gap": "best-seen",
     "figures": ["gap"],
     "tables": ["performance"],
@@ -130,7 +131,7 @@ class KillRounds:
         for path in project.folder.glob("results/**/*.zarr.zip"):
             if not path.name.startswith("."):
                 with open_zip(path) as root:
-                    root.check_chunks()
+                    root.check_members()
         if unlock:
             project.snakemake("--unlock")
         project.snakemake("--", *targets)

@@ -1,22 +1,30 @@
 """Draw figures in tests and read their content."""
 
-import matplotlib
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from gvibench.figures.style import settings
+from gvibench.figures.theme import theme
 from gvibench.registry import FIGURES
 
 PAGE = {"width": "page", "font_size": 8.0, "center": "median"}
 COLUMN = {"width": "column", "font_size": 8.0, "center": "median"}
+LAYOUTS = [PAGE, {**COLUMN, "font_size": 12.0}]
+"""Styles with the most and the least room."""
 
 
 def plot(name, dataset, style=PAGE):
-    """Return the figure of this name and the configurations that it shows."""
-    with matplotlib.rc_context(settings(style)):
-        figure, shown = FIGURES.load(name)(dataset, style)
-        FigureCanvasAgg(figure).draw()
-    return figure, shown
+    """Return the figure of this name, the configurations that it shows and its table."""
+    with theme(style):
+        return FIGURES.load(name)(dataset, style)
+
+
+def lay_out(name, dataset, style=PAGE):
+    """Return a figure in which all positions and tick labels are known."""
+    with theme(style):
+        figure = FIGURES.load(name)(dataset, style).figure
+        FigureCanvasAgg(figure)
+        figure.draw_without_rendering()
+    return figure
 
 
 def lines(axes):
@@ -26,6 +34,11 @@ def lines(axes):
 
 def with_gid(axes, gid):
     return [np.array(line.get_data()) for line in axes.get_lines() if line.get_gid() == gid]
+
+
+def notes(axes):
+    """Return the notes of a panel and other texts in it, each in one line."""
+    return [" ".join(text.get_text().split()) for text in axes.texts]
 
 
 def legend_texts(figure):

@@ -10,7 +10,7 @@ from gvibench.spec.canonical import hash_values
 from gvibench.spec.run import DataSpec, RunSpec
 from gvibench.store.aggregates import open_aggregate
 from gvibench.store.optima import Optimum, write_optimum
-from gvibench.store.traces import Trace, write_trace
+from gvibench.store.traces import SCALARS, Trace, write_trace
 from gvibench.study.aggregate import aggregate
 from gvibench.study.plan import solver_title
 
@@ -88,7 +88,7 @@ class Run:
         return Trace(iteration, scalars, attrs)
 
 
-def write_aggregate(folder: Path, runs, gap="optimum", title="Made"):
+def write_aggregate(folder: Path, runs, gap="optimum", title="Made", dask=None):
     """Write traces, optima and a manifest, and return the path of their aggregate."""
     entries = []
     for k, run in enumerate(runs):
@@ -136,10 +136,18 @@ def write_aggregate(folder: Path, runs, gap="optimum", title="Made"):
     for run in runs:
         solver = run.solver_id or run.solver
         titles.setdefault(run.solver, {})[solver] = solver_title(run.solver, solver)
-    head = {"study": "made", "title": title, "gap": gap, "solver_titles": titles}
+    traces = [run.trace() for run in runs]
+    head = {
+        "study": "made",
+        "title": title,
+        "gap": gap,
+        "records": max(len(trace.iteration) for trace in traces),
+        "curves": [name for name in SCALARS if any(name in trace.scalars for trace in traces)],
+        "solver_titles": titles,
+    }
     manifest.write_text(json.dumps({**head, "runs": entries}))
     out = folder / "aggregate.zarr.zip"
-    aggregate(manifest, out)
+    aggregate(manifest, out, dask=dask)
     return out
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from figures.drawn import (
-    COLUMN,
-    PAGE,
+    LAYOUTS,
     assert_nothing_is_cut_or_overlaps,
+    lay_out,
     legend_texts,
     legend_title,
     lines,
@@ -47,8 +47,13 @@ def dataset(tmp_path_factory):
     return made.assign(optimum_objective_exact=("run", np.full(len(runs), EXACT_OPTIMUM)))
 
 
-def test_shows_both_quantities_by_pieces_and_degree(dataset):
-    figure, shown = plot("bias", dataset)
+@pytest.fixture(scope="module")
+def drawing(dataset):
+    return plot("bias", dataset)
+
+
+def test_shows_both_quantities_by_pieces_and_degree(drawing):
+    figure, shown, _ = drawing
     (axes,) = figure.axes
     assert axes.get_title() == "wdbc"
     drawn = lines(axes)
@@ -62,17 +67,16 @@ def test_shows_both_quantities_by_pieces_and_degree(dataset):
     assert all(config.step == 0.1 for config in shown)
 
 
-def test_notes_contain_the_largest_gap_and_diverged_runs(dataset):
-    figure, _ = plot("bias", dataset)
+def test_notes_contain_the_largest_gap_and_diverged_runs(drawing):
+    figure, *_ = drawing
     assert "within 1e-09 nat" in legend_title(figure)
     assert [text.get_text() for text in figure.axes[0].texts] == ["diverged or failed: 5 linear"]
     assert legend_texts(figure) == list(lines(figure.axes[0]))
 
 
-@pytest.mark.parametrize("style", [PAGE, COLUMN, {**COLUMN, "font_size": 12.0}])
+@pytest.mark.parametrize("style", LAYOUTS)
 def test_nothing_is_cut_or_overlaps(dataset, style):
-    figure, _ = plot("bias", dataset, style)
-    assert_nothing_is_cut_or_overlaps(figure)
+    assert_nothing_is_cut_or_overlaps(lay_out("bias", dataset, style))
 
 
 def test_studies_without_bounds_or_exact_values_are_rejected(dataset, tmp_path):
@@ -81,3 +85,14 @@ def test_studies_without_bounds_or_exact_values_are_rejected(dataset, tmp_path):
     others = dataset.assign_coords(expectation=("run", np.full(dataset.sizes["run"], "exact")))
     with pytest.raises(UserError, match="piecewise"):
         plot("bias", others)
+
+
+def test_the_table_is_what_is_drawn(drawing):
+    figure, _, table = drawing
+    for label, (pieces, above) in lines(figure.axes[0]).items():
+        degree, quantity = label.split(": ")
+        rows = table[(table["degree"] == degree) & (table["quantity"] == quantity)]
+        medians = rows.groupby("pieces")["above_optimum"].median()
+        np.testing.assert_array_equal(pieces, medians.index)
+        np.testing.assert_allclose(above, medians)
+    assert len(table) == 2 * 2 * 3 * 2  # degrees, quantities, pieces, seeds

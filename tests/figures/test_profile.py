@@ -21,7 +21,7 @@ def test_profile_follows_the_definition_of_dolan_and_more(tmp_path):
         Run([20.0, 10.0], "wdbc", "sr-vn", seed=1, status="diverged"),
     ]
     dataset = make_dataset(tmp_path, runs)
-    figure, shown = plot("profile", dataset)
+    figure, shown, _ = plot("profile", dataset)
     cost = np.array([1, 4, 2, 2, np.nan, np.nan])
     relative = ratios(shown, dataset["seed"].values, cost)
     np.testing.assert_allclose(relative["VN"], [1, 2])
@@ -29,9 +29,10 @@ def test_profile_follows_the_definition_of_dolan_and_more(tmp_path):
     np.testing.assert_allclose(relative["SR-VN"], np.inf)
     drawn = lines(figure.axes[0])
     factors, shares = drawn["VN"]
-    np.testing.assert_allclose(factors, [1, 2, 2.4])
-    np.testing.assert_allclose(shares, [0.5, 1, 1])
-    assert (drawn["SR-VN"][1] == 0).all()
+    np.testing.assert_allclose(factors, [1, 1, 2, 2.4])
+    np.testing.assert_allclose(shares, [0, 0.5, 1, 1])
+    factors, shares = drawn["SR-VN"]
+    assert (shares[factors <= 2.4] == 0).all()  # The stand-in lies outside the axes.
     assert [axes.get_title() for axes in figure.axes] == ["iterations", "solver time"]
 
 
@@ -40,7 +41,16 @@ def test_shares_are_over_the_problems_with_runs_of_the_line(tmp_path):
     runs = [Run([20.0, 10.0], name, "vn") for name in ("a", "b", "c")]
     runs += [Run([20.0, 10.0], name, "sr-vn") for name in ("a", "b")]
     runs += [Run([20.0, 10.0], "c", "sr-vn", solver_id="sr-vn-rotated")]
-    figure, _ = plot("profile", make_dataset(tmp_path, runs))
+    figure, *_ = plot("profile", make_dataset(tmp_path, runs))
     for _, shares in lines(figure.axes[0]).values():
         assert shares[-1] == 1.0
     assert "number of problems: VN 3, SR-VN 2, SR-VN (rotated) 1" in legend_title(figure)
+
+
+def test_unsolved_problems_have_a_finite_ratio_beyond_the_axis(tmp_path):
+    runs = [Run([20.0, 10.0], solver="vn"), Run([20.0, 19.0], solver="gd")]
+    figure, _, table = plot("profile", make_dataset(tmp_path, runs))
+    unsolved = table[~table["reached"]]
+    assert set(unsolved["line"]) == {"GD"}
+    assert np.isfinite(unsolved["ratio"]).all()
+    assert unsolved["ratio"].min() > max(axes.get_xlim()[1] for axes in figure.axes)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from figures.drawn import (
-    COLUMN,
-    PAGE,
+    LAYOUTS,
     assert_nothing_is_cut_or_overlaps,
+    lay_out,
     legend_texts,
     lines,
     plot,
@@ -14,6 +14,7 @@ from figures.drawn import (
 )
 from figures.made_aggregate import make_dataset, timed_run
 from gvibench.analysis.scaling import OURS, PAPER
+from gvibench.figures.runtime import COUNTS, MEASURED
 
 SIZES = np.array([8, 16, 32, 64])
 
@@ -27,8 +28,13 @@ def dataset(tmp_path_factory):
     return make_dataset(tmp_path_factory.mktemp("runtime"), runs)
 
 
-def test_shows_the_time_per_iteration_beside_both_counts(dataset):
-    figure, _ = plot("runtime", dataset)
+@pytest.fixture(scope="module")
+def drawing(dataset):
+    return plot("runtime", dataset)
+
+
+def test_shows_the_time_per_iteration_beside_both_counts(drawing):
+    figure, *_ = drawing
     titles = [axes.get_title() for axes in figure.axes]
     assert titles == [
         "n = 40: the paper's count, update only",
@@ -46,12 +52,26 @@ def test_shows_the_time_per_iteration_beside_both_counts(dataset):
     assert figure.axes[0].get_ylim() == figure.axes[1].get_ylim()
 
 
-def test_legend_has_the_powers(dataset):
-    figure, _ = plot("runtime", dataset)
+def test_legend_has_the_powers(drawing):
+    figure, *_ = drawing
     assert legend_texts(figure)[:2] == ["VN: $d^{2.00}$", "GD: $d^{1.50}$"]
 
 
-@pytest.mark.parametrize("style", [PAGE, COLUMN, {**COLUMN, "font_size": 12.0}])
+@pytest.mark.parametrize("style", LAYOUTS)
 def test_nothing_is_cut_or_overlaps(dataset, style):
-    figure, _ = plot("runtime", dataset, style)
-    assert_nothing_is_cut_or_overlaps(figure)
+    assert_nothing_is_cut_or_overlaps(lay_out("runtime", dataset, style))
+
+
+def test_the_table_is_what_is_drawn(drawing):
+    figure, _, table = drawing
+    for axes, title in zip(figure.axes, COUNTS, strict=True):
+        for line, (d, seconds) in lines(axes).items():
+            quantity = title if line == "_count" else MEASURED
+            rows = table[(table["quantity"] == quantity) & table["line"].isin([line, "VN"])]
+            rows = rows[rows["line"] == (line if quantity == MEASURED else "VN")]
+            means = rows.groupby("d")["seconds_per_iteration"].mean()
+            np.testing.assert_array_equal(d, means.index)
+            np.testing.assert_allclose(seconds, means)
+    measured = table[table["quantity"] == MEASURED]
+    assert len(measured) == 16  # sizes, seeds, solvers
+    assert set(measured["seed"]) == {0, 1}

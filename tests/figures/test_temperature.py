@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from figures.drawn import (
-    COLUMN,
-    PAGE,
+    LAYOUTS,
     assert_nothing_is_cut_or_overlaps,
+    lay_out,
     legend_texts,
     legend_title,
     lines,
@@ -32,8 +32,13 @@ def dataset(tmp_path_factory):
     return make_dataset(tmp_path_factory.mktemp("temperature"), runs)
 
 
-def test_gaps_have_the_colour_of_their_temperature(dataset):
-    figure, _ = plot("temperature", dataset)
+@pytest.fixture(scope="module")
+def drawing(dataset):
+    return plot("temperature", dataset)
+
+
+def test_gaps_have_the_colour_of_their_temperature(drawing):
+    figure, *_ = drawing
     axes = figure.axes[0]
     assert axes.get_title() == "wdbc"  # one panel for all temperatures
     drawn = lines(axes)
@@ -51,20 +56,21 @@ def test_gaps_have_the_colour_of_their_temperature(dataset):
     assert dashes == {"VN": {False}, "BW-GD": {True}}
 
 
-def test_final_test_metrics_are_ordered_by_temperature(dataset):
-    figure, _ = plot("temperature", dataset)
+def test_final_test_metrics_are_ordered_by_temperature(drawing):
+    figure, *_ = drawing
     _, nll, accuracy = figure.axes
     assert "sum" in nll.get_ylabel()
-    assert [text.get_text() for text in nll.get_xticklabels()] == ["0", "0.1", "1"]
+    assert nll.get_xscale() == "linear"
     # The test NLL is half the objective in these runs.
     of_vn, of_bw_gd = (line.get_ydata() for line in nll.get_lines())
+    np.testing.assert_allclose(nll.get_lines()[0].get_xdata(), GAMMAS)
     np.testing.assert_allclose(of_vn, [5.75, 6.25, 10.75])
     np.testing.assert_allclose(of_bw_gd, [7.5, 8.25, 12.75])
     np.testing.assert_allclose(accuracy.get_lines()[0].get_ydata(), 0.9)
 
 
-def test_legend_explains_colours_and_lines(dataset):
-    figure, _ = plot("temperature", dataset)
+def test_legend_explains_colours_and_lines(drawing):
+    figure, *_ = drawing
     assert legend_texts(figure) == [
         r"$\gamma$ = 0",
         r"$\gamma$ = 0.1",
@@ -78,7 +84,30 @@ def test_legend_explains_colours_and_lines(dataset):
     ]
 
 
-@pytest.mark.parametrize("style", [PAGE, COLUMN, {**COLUMN, "font_size": 12.0}])
+@pytest.mark.parametrize("style", LAYOUTS)
 def test_nothing_is_cut_or_overlaps(dataset, style):
-    figure, _ = plot("temperature", dataset, style)
-    assert_nothing_is_cut_or_overlaps(figure)
+    assert_nothing_is_cut_or_overlaps(lay_out("temperature", dataset, style))
+
+
+def test_the_table_is_what_is_drawn(drawing):
+    figure, _, table = drawing
+    gaps, nll, accuracy = figure.axes
+    for label, points in lines(gaps).items():
+        line, gamma = label.split(", ")
+        rows = table[(table["line"] == line) & (table["gamma"] == float(gamma))]
+        rows = rows[rows["quantity"] == "objective gap"]
+        np.testing.assert_array_equal(points.T, rows[["iteration", "center"]].to_numpy())
+    for axes, quantity in ((nll, "test_nll"), (accuracy, "test_accuracy")):
+        for line, (at, center) in lines(axes).items():
+            rows = table[(table["quantity"] == quantity) & (table["line"] == line)]
+            medians = rows.groupby("gamma")["center"].median()
+            np.testing.assert_array_equal(at, medians.index)
+            np.testing.assert_allclose(center, medians)
+
+
+def test_temperatures_over_decades_have_a_logarithmic_axis_with_zero(tmp_path):
+    runs = [
+        Run([50.0, 20.0, 11.0 + gamma], spec={"gamma": gamma}) for gamma in (0.0, 0.001, 0.1, 10.0)
+    ]
+    figure, *_ = plot("temperature", make_dataset(tmp_path, runs))
+    assert figure.axes[1].get_xscale() == "symlog"

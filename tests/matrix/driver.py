@@ -64,10 +64,7 @@ def run_plan(plan, capsys=None):
         call("optimum", job.path, job.params, "--data", job.data.path, *choices)
     for job in plan.tuning.values():
         choices = ["--choices", job.beta.path] if job.beta else []
-        for number, path in enumerate(job.rounds):
-            previous = ["--previous", job.rounds[number - 1]] if number else []
-            call("tune", path, job.params, "--data", job.data.path, *previous, *choices)
-        call("choose", job.choice, job.choice_params, "--rounds", *job.rounds)
+        call("tune", job.choice, job.params, "--data", job.data.path, *choices)
     for job in plan.runs.values():
         call("run", job.path, job.params, "--data", job.data.path, "--choices", *job.choices)
     for study in plan.config.studies:
@@ -105,7 +102,7 @@ def missing_files(plan, study):
     root = Path(plan.config.results) / study
     settings = plan.config.studies[study]
     expected = [root / name for name in ("aggregate.zarr.zip", "summary.md", "report/index.html")]
-    ends = {"figures": (*figures.UNDATED, "json"), "tables": ("csv", "md", "tex")}
+    ends = {"figures": (*figures.UNDATED, "csv", "json"), "tables": ("csv", "md", "tex")}
     for kind, names in (("figures", settings.figures), ("tables", settings.tables)):
         expected += [root / kind / f"{name}.{end}" for name in names for end in ends[kind]]
     missing = [str(path) for path in expected if not path.exists()]

@@ -157,7 +157,8 @@ def check_performance(root, study):
     runs, manifest = read_runs(root, study)
     check_statuses(runs)
     gaps = gaps_of(runs, manifest)
-    rows = list(csv.DictReader((Path(root) / study / "tables/performance.csv").open(newline="")))
+    with (Path(root) / study / "tables/performance.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
     groups = defaultdict(list)
     for run in runs:
         groups[run.configuration].append(run)

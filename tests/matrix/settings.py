@@ -63,6 +63,7 @@ ANYWHERE = {
     "seconds": ok(1e-9, 0.01, 100.0) + bad(0.0, "greater than 0"),
     "tolerance": ok(0.0, 1e-3, 1e6),
     "record_every": ok(1, 4, 100, "log") + bad(0, "greater than or equal to 1|should be"),
+    "test_every": ok(1, 3, 1000, "log") + bad(0, "greater than or equal to 1|should be"),
     "snapshots": ok(0, 1, 2, 500),
     "threads": ok(1, 2) + bad(0, "greater than or equal to 1"),
     "device": ok("auto", "cpu"),
@@ -149,6 +150,7 @@ OF_STUDIES = {
         {"beta": [0.1, 1.0]},
         {"model": ["logistic", "non-convex"]},
         {"record_every": [1, 3]},
+        {"test_every": [1, "log"]},
         {"tolerance": [None, 1e-3]},
     )
     + [
@@ -164,9 +166,10 @@ OF_STUDIES = {
     "tuning": ok({}, {"rounds": 1}),
     "exclusive": ok(True, False),
     "pack": ok(1, 2, 100),
-    "figures": ok(["gap", "test", "time", "test-time", "profile"])
+    "figures": ok(["gap", "test", "time", "test-time", "profile", "ecdf"])
     + [
         Value(["sensitivity"], {"step": [0.1, 0.2]}),
+        Value(["heatmap"], {"init_scale": [0.1, 1.0]}),
         Value(["temperature"], {"vary": {"gamma": [0.5, 1.0]}}),
         Value(["bias"], {**PIECEWISE, "record": ["objective_exact"]}),
         Value(["runtime"]),
@@ -217,11 +220,40 @@ OF_CONFIG = {
     "results": ok("results", "deep/er/results") + bad("a{b}", "braces"),
     "without": bad(["nothing"], "no study has a data set"),
     "style": ok({}),
-    "dask": bad({}, "either"),
+    "dask": ok({}) + bad({"local": {}, "scheduler_address": "tcp://host:1"}, "choose one of them"),
 }
 
-NOT_HERE = {
-    "Dask": "needs a running Dask cluster: tests/study/test_parallel.py",
-    "DaskOnSlurm": "needs Slurm: tests/cluster",
+OF_DASK = {
+    "local": ok({}),
+    "slurm": ok({}),
+    "scheduler_address": ok("tcp://host:8786"),
+    "runs_per_task": ok(1, 1000) + bad(0, "runs_per_task"),
+    "retries": ok(0, 100) + bad(-1, "retries"),
+    "dashboard": ok(True, False),
 }
-"""Models whose keys are covered by other tests."""
+OF_LOCAL_WORKERS = {
+    "workers": ok(1, 64) + bad(0, "workers"),
+    "memory": ok("2GB", "1.5 GiB") + bad("2 potatoes", "size of memory"),
+}
+OF_SLURM_WORKERS = {
+    "workers": ok(1, 64, {}) + bad(0, "workers"),
+    "cores": ok(1, 64) + bad(0, "cores"),
+    "memory": ok("500MB") + bad("2", "size of memory"),
+    "walltime": ok("00:10:00", "1-00:00:00") + bad("1h", "is not a time"),
+    "partition": ok("short"),
+    "account": ok("me"),
+    "interface": ok("ib0"),
+    "local_directory": ok("/tmp"),
+}
+OF_WORKER_RANGE = {
+    "min": ok(0, 8) + bad(9, "larger than max"),
+    "max": ok(1, 100) + bad(0, "max"),
+}
+OF_SECTIONS = {
+    "style": OF_STYLE,
+    "dask": OF_DASK,
+    "dask.local": OF_LOCAL_WORKERS,
+    "dask.slurm": OF_SLURM_WORKERS,
+    "dask.slurm.workers": OF_WORKER_RANGE,
+}
+"""Keys of the sections of a config outside the studies."""

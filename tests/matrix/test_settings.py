@@ -14,7 +14,7 @@ from matrix import settings
 from matrix.driver import missing_files, plan_of, rejection, run_plan
 from matrix.recompute import check_performance, check_summary
 
-ANY_FIGURE = ("gap", "test", "time", "test-time", "profile", "runtime")
+ANY_FIGURE = ("gap", "test", "time", "test-time", "profile", "ecdf", "runtime")
 ANY_TABLE = ("datasets", "winners", "runs", "runtime")
 
 
@@ -28,14 +28,17 @@ def keys_with_values():
         "Tuning": set(settings.OF_TUNING),
         "LogGrid": set(settings.OF_GRIDS),
         "Style": set(settings.OF_STYLE),
+        "DaskSettings": set(settings.OF_DASK),
+        "LocalWorkers": set(settings.OF_LOCAL_WORKERS),
+        "SlurmWorkers": set(settings.OF_SLURM_WORKERS),
+        "WorkerRange": set(settings.OF_WORKER_RANGE),
     }
 
 
 def test_every_key_has_values():
     keys = keys_with_values()
     for model in MODELS:
-        if model.__name__ not in settings.NOT_HERE:
-            assert set(model.model_fields) == keys[model.__name__], model.__name__
+        assert set(model.model_fields) == keys[model.__name__], model.__name__
 
 
 def merged(*layers):
@@ -187,17 +190,19 @@ def test_every_style(style, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
+    ("section", "key", "value"),
     [
-        (key, value)
-        for table in (settings.OF_STYLE, settings.OF_CONFIG)
+        (section, key, value)
+        for section, table in {"": settings.OF_CONFIG, **settings.OF_SECTIONS}.items()
         for key, values in table.items()
         for value in values
     ],
     ids=str,
 )
-def test_settings_of_the_whole_config(key, value):
-    config = {"style": {key: value.value}} if key in settings.OF_STYLE else {key: value.value}
+def test_settings_of_the_whole_config(section, key, value):
+    config = {key: value.value}
+    for name in reversed(section.split(".") if section else []):
+        config = {name: config}
     sentence = rejection(settings.BASE, **config)
     assert bool(sentence) == bool(value.rejected)
     assert re.search(value.rejected, sentence)

@@ -13,7 +13,11 @@ from matrix.settings import BASE
 
 ROOT = Path(__file__).parents[2]
 STUDIES = {
-    "cpu": {"device": "cpu", "figures": ["gap", "profile"], "tables": ["performance", "winners"]},
+    "cpu": {
+        "device": "cpu",
+        "figures": ["gap", "profile", "ecdf"],
+        "tables": ["performance", "winners"],
+    },
     "devices": {"vary": {"device": ["cpu", "auto"]}, "pack": 2},
     "seconds": {"vary": {"seconds": [1.0, 2.0]}, "figures": ["time"]},
     "cold": {"gamma": 0.01, "figures": ["gap"]},
@@ -36,7 +40,7 @@ STUDIES = {
         "tuning": {"rounds": 1, "seeds": [1000], "betas": [0.1, 1.0]},
         "solvers": {"vn": {}, "gd": {}},
     },
-    "diverged": {"solvers": {"gd": {"step": [1e-4, 100.0]}}, "figures": ["sensitivity"]},
+    "diverged": {"solvers": {"gd": {"step": [1e-4, 100.0]}}, "figures": ["sensitivity", "heatmap"]},
 }
 
 

@@ -37,7 +37,14 @@ def run(expectation):
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize("expectation", ["exact", "piecewise", "gauss-hermite"])
+@pytest.mark.parametrize(
+    "expectation",
+    [
+        "exact",
+        pytest.param("piecewise", marks=pytest.mark.slow),
+        pytest.param("gauss-hermite", marks=pytest.mark.slow),
+    ],
+)
 def test_a_step_imports_no_large_package(expectation):
     run(expectation)  # compiles the kernels that are not in the cache
     assert run(expectation) == "[]"

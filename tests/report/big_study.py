@@ -1,7 +1,5 @@
 """Provide a study of realistic size: 8 data sets, 8 solvers, 5 seeds, 2,000 iterations."""
 
-from unittest.mock import patch
-
 import numpy as np
 
 from figures.made_aggregate import Run, write_aggregate
@@ -36,5 +34,4 @@ def write_big_study(folder):
                         spec={"iterations": 2000},
                     )
                 )
-    with patch("gvibench.study.aggregate.IN_PROCESS", len(runs)):  # without a Dask cluster
-        return write_aggregate(folder, runs)
+    return write_aggregate(folder, runs)

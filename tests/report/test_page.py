@@ -10,9 +10,10 @@ import pytest
 from plotly.offline import get_plotlyjs
 
 from figures.made_aggregate import Run, make_dataset, study, write_aggregate
-from gvibench.analysis.bands import band_over_iterations, bands_over_seconds
+from gvibench.analysis.bands import band_table
 from gvibench.analysis.configurations import configurations
-from gvibench.analysis.gaps import final, gap, settled
+from gvibench.analysis.efforts import LEVELS, settled
+from gvibench.analysis.gaps import final_values, gap
 from gvibench.analysis.ranking import Ranking
 from gvibench.cli.main import main
 from gvibench.figures.lines import line_styles_of
@@ -23,9 +24,10 @@ from gvibench.report.page.document import document
 from gvibench.report.page.payload import Study, payload
 from gvibench.report.page.sections import figures_of
 from gvibench.study.code_hash import page_hash
-from gvibench.tables.performance import LEVELS
 
 JOB = {"study": "made", "tables": ["datasets", "performance"], "code_hash": "c0de"}
+BAND = ("center", "low", "high")
+"""Columns of a band, in the order in which the page stores them."""
 
 
 def decoded(content):
@@ -54,30 +56,26 @@ def test_curves_agree_with_the_bands_of_the_figures(made):
     matrix = decoded(content)
     configs = configurations(dataset)
     assert len(content["configurations"]) == len(configs)
-    over_seconds = bands_over_seconds(dataset)
     compared = 0
     for config, described in zip(configs, content["configurations"], strict=True):
         for metric in METRICS:
             gaps = gap(dataset, metric)
-            for axis, band in (
-                ("iteration", band_over_iterations(gaps, config, "mean")),
-                ("seconds", over_seconds(gaps, config, "mean")),
-            ):
+            for axis, clock in (("iteration", None), ("seconds", dataset["seconds"])):
+                table = band_table(gaps, [config], "mean", clock)
+                band = {name: table[name].to_numpy(float) for name in ("at", *BAND)}
                 place = described["curves"][axis].get(metric)
                 if place is None:
                     assert len(config.usable) == 0
                     continue
                 at, *rows = matrix(place)
                 # Bands over time start with two values at the same time; compare with the last.
-                kept = np.searchsorted(band.at.astype(np.float32), at, side="right") - 1
+                kept = np.searchsorted(band["at"].astype(np.float32), at, side="right") - 1
                 kept[0] = 0
-                check_equal(at, band.at[kept])
+                check_equal(at, band["at"][kept])
                 rows = rows * 6 if len(rows) == 1 else rows
-                check_equal(rows[0], band.center[kept])
-                check_equal(rows[1], band.low[kept])
-                check_equal(rows[2], band.high[kept])
-                assert at[0] == np.float32(band.at[0])
-                assert at[-1] == np.float32(band.at[-1])
+                for row, name in zip(rows, BAND, strict=False):
+                    check_equal(row, band[name][kept])
+                check_equal(at[[0, -1]], band["at"][[0, -1]])
                 compared += 1
     assert compared == 6 * 6 * 2
 
@@ -98,7 +96,7 @@ def test_final_values_efforts_and_references(made):
             if len(config.usable) == 0:
                 assert metric not in described["finals"]
                 continue
-            values = final(dataset[metric].values)[config.usable]
+            values = final_values(dataset[metric])[config.usable]
             sign = -1 if METRICS[metric].get("falls") else 1
             row = matrix(described["finals"][metric])[0]
             mean = described["references"][metric] + sign * float(row[0])

@@ -1,17 +1,27 @@
 """Run the code blocks of the documentation, and check its commands and links."""
 
+import ast
 import re
 import shlex
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from PIL import Image, ImageFilter
 from snakemake.cli import get_argument_parser
 
 from figures.made_aggregate import study, write_aggregate
+from gvibench import figures
 from gvibench.cli.main import main
+from gvibench.figures.theme import theme
 from gvibench.numerics import expectations
-from reader import LANGUAGES, PROGRAMS, ROOT, Reader, blocks, prose
+from gvibench.registry import FIGURES
+from gvibench.store.aggregates import open_aggregate
+from gvibench.store.traces import write_packed
+from problems import go
+from reader import LANGUAGES, PROGRAMS, ROOT, Reader, blocks, prose, section
 
 PAGES = {path.relative_to(ROOT).as_posix(): path for path in sorted((ROOT / "docs").glob("*.md"))}
 PAGES["README.md"] = ROOT / "README.md"
@@ -22,9 +32,13 @@ PAGES_WITH_LINKS = [
 ]
 SPECIAL_PAGES = {
     "README.md",
-    *(f"docs/{name}.md" for name in ("api", "cluster", "extend", "faq", "tutorial")),
+    *(
+        f"docs/{name}.md"
+        for name in ("api", "cluster", "extend", "faq", "figures", "read-a-trace", "tutorial")
+    ),
 }
 """Pages that have a separate test."""
+STYLE = {"width": "page", "font_size": 8.0, "center": "median"}
 LINK = re.compile(r"\]\(([^)\s]+)\)|<img [^>]*src=\"([^\"]+)\"")
 
 
@@ -59,6 +73,13 @@ def test_page(reader, name):
     reader.follow(PAGES[name])
 
 
+def test_reading_traces(reader):
+    page = PAGES["docs/read-a-trace.md"]
+    write_packed("seeds-0.zarr.zip", [go(iterations=3, seed=seed) for seed in (0, 1)])
+    # `test_traces_elsewhere` runs the other blocks.
+    reader.follow(page, leave_out=section(page, "Without gvibench"))
+
+
 def test_readme(reader):
     reader.dry = True  # its study takes minutes and downloads data
     reader.follow(PAGES["README.md"])
@@ -84,6 +105,45 @@ def test_cluster(reader, s3):
     assert Path("cancelled").read_text().split() == ["11", "13"]
 
 
+def panels_of(figure, shape=(120, 180)):
+    """Return the pixels within each panel, blurred and brought to one size."""
+    FigureCanvasAgg(figure).draw()
+    pixels = np.asarray(figure.canvas.buffer_rgba())[..., :3]
+    panels = []
+    for axes in figure.axes:
+        (left, low), (right, high) = axes.get_window_extent().get_points().round().astype(int)
+        inside = Image.fromarray(pixels[len(pixels) - high : len(pixels) - low, left:right])
+        small = inside.filter(ImageFilter.GaussianBlur(2)).resize(shape[::-1])
+        panels.append(np.asarray(small, dtype=float) / 255)
+    return panels
+
+
+def distances(first, second):
+    return [
+        float(np.sqrt(((a - b) ** 2).mean()))
+        for a, b in zip(panels_of(first), panels_of(second), strict=True)
+    ]
+
+
+def test_redrawing_a_figure_reproduces_it(reader):
+    folder = reader.project.folder / "results/mine"
+    job = {"figure": "gap", "study": "mine", "style": STYLE, "code_hash": ""}
+    figures.draw(job, folder / "aggregate.zarr.zip", folder / "figures/gap.pdf")
+    with matplotlib.rc_context():  # The page sets a theme.
+        reader.follow(PAGES["docs/figures.md"])
+    assert (reader.project.folder / "again.png").stat().st_size > 0
+    with open_aggregate(folder / "aggregate.zarr.zip") as dataset, theme(STYLE):
+        figure = FIGURES.load("gap")(dataset, STYLE).figure
+        again = reader.space["grid"].figure
+        assert max(distances(figure, again)) < 0.03
+        # The tolerance is small enough to notice another curve.
+        again.axes[0].get_lines()[0].set_ydata([50, 20, 5, 1, 0.1, 0.01])
+        assert distances(figure, again)[0] > 0.04
+    code = ast.parse(dict(blocks(PAGES["docs/figures.md"]))["python"])
+    statements = [node for node in code.body if not isinstance(node, ast.Import | ast.ImportFrom)]
+    assert len(statements) <= 10
+
+
 def test_extending(reader, capsys):
     reader.follow(PAGES["docs/extend.md"])
     space = reader.space
@@ -96,7 +156,8 @@ def test_extending(reader, capsys):
     assert state.iteration == 20
     assert space["objective"] < before
     assert space["loaded"].table.x.shape == (30, 2)
-    assert len(space["figure"].axes[0].patches) == len(space["shown"])
+    drawing = space["drawing"]
+    assert len(drawing.figure.axes[0].patches) == len(drawing.table) == len(drawing.shown)
 
     poisson = space["poisson"]
     oracle = poisson.full_oracle(np.zeros(3), start.factor, "hessian")

@@ -34,9 +34,9 @@ def test_slurm_profiles_differ_only_in_gpus():
         yaml.safe_load((ROOT / f"profiles/{name}/config.yaml").read_text())
         for name in ("slurm", "slurm-gpu")
     )
-    for rule in ("run_solver", "tune_round"):
+    for rule in ("run_solver", "tune_step"):
         assert gpu["set-resources"][rule].pop("gpu") == 1
-    assert not gpu["set-resources"].pop("tune_round")
+    assert not gpu["set-resources"].pop("tune_step")
     assert gpu == plain
 
 

@@ -20,7 +20,7 @@ def test_canonical_json_is_stable():
         '"mean_scale":1.0,"model":"logistic","nodes":20,"piece_degree":"quadratic","pieces":20,'
         '"record":[],"record_every":1,"samples":10,"seconds":null,"seed":0,"sigma":1.0,'
         '"snapshots":32,"solver":"vn","solver_options":{},"step":0.1,"step_decay":0.0,'
-        '"threads":1,"tolerance":null}'
+        '"test_every":"log","threads":1,"tolerance":null}'
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 from gvibench.errors import UserError
-from gvibench.store.traces import SCALARS, read_trace, write_trace
+from gvibench.store.traces import SCALARS, read_trace, write_packed, write_trace
 from gvibench.store.zarrzip import Group, open_zip, write_zip
 from problems import go
 
@@ -67,6 +67,23 @@ def test_xarray_opens_a_trace_without_a_warning(trace, path, opener):
                 assert dataset[name].attrs["units"] == SCALARS[name][1]
                 assert dataset[name].attrs["long_name"]
             assert json.loads(dataset.attrs["spec"])["solver"] == "sr-vn"
+
+
+def test_xarray_opens_the_runs_of_a_file_of_several(tmp_path):
+    runs = {f"seed-{seed}": go(iterations=5, seed=seed) for seed in (3, 4)}
+    write_packed(tmp_path / "seeds-0.zarr.zip", runs.values())
+    with pytest.raises(ValueError, match="contains 2 runs: open one of them with group='seed-3'"):
+        xr.open_dataset(tmp_path / "seeds-0.zarr.zip")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tree = xr.open_datatree(tmp_path / "seeds-0.zarr.zip")
+        for name, trace in runs.items():
+            with xr.open_dataset(tmp_path / "seeds-0.zarr.zip", group=name) as dataset:
+                for opened in (dataset, tree[name]):
+                    assert np.array_equal(opened["objective"], trace.scalars["objective"])
+                    assert opened.attrs["spec_hash"] == trace.attrs["spec_hash"]
+    assert list(tree.children) == list(runs)
+    tree.close()
 
 
 def test_members_of_the_zip_are_unique(path):

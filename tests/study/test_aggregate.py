@@ -1,23 +1,31 @@
+import errno
 import json
+import os
+import zipfile
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import xarray as xr
+import zarr
 
-from gvibench.analysis.gaps import final, gap
+from gvibench.analysis.gaps import final_values, gap
 from gvibench.engine.optimum import NoOptimumError, find_optimum, unknown_optimum
 from gvibench.errors import UserError
 from gvibench.spec.canonical import hash_values
+from gvibench.spec.metrics import METRICS
 from gvibench.spec.run import DataSpec, RunSpec, group_name
+from gvibench.store.aggregate_writer import Layout
 from gvibench.store.aggregates import open_aggregate
 from gvibench.store.optima import write_optimum
 from gvibench.store.traces import to_group, write_trace
 from gvibench.store.zarrzip import Group, write_zip
-from gvibench.study import aggregate as module
 from gvibench.study.aggregate import aggregate
 from gvibench.study.cleanup import find_bad_traces
+from gvibench.study.parallel import Dask
 from problems import go, prepared, spec
+
+CURVES = [*METRICS, "seconds", "factor_norm", "objective_exact"]
 
 
 def entry(trace, path, group=None, **changes):
@@ -56,7 +64,8 @@ def study(tmp_path):
 
 def write_manifest(folder, entries):
     path = folder / "manifest.json"
-    path.write_text(json.dumps({"study": "s", "title": "", "gap": "optimum", "runs": entries}))
+    head = {"study": "s", "title": "", "gap": "optimum", "records": 100, "curves": CURVES}
+    path.write_text(json.dumps({**head, "runs": entries}))
     return path
 
 
@@ -66,17 +75,38 @@ def combine(folder, entries, **options):
         return dataset.load()
 
 
-def test_each_curve_is_stored_at_its_run_and_iterations(study, tmp_path):
+def test_each_curve_is_stored_in_the_records_of_its_run(study, tmp_path):
     traces, entries = study
     dataset = combine(tmp_path, entries)
-    assert dataset["objective"].dims == ("run", "iteration")
+    assert dataset["objective"].dims == dataset["iteration"].dims == ("run", "record")
+    # The arrays are as long as the longest run, not as the longest schedule.
+    assert dataset.sizes["record"] == max(len(trace.iteration) for trace in traces)
     for k, trace in enumerate(traces):
-        for name, values in trace.scalars.items():
-            row = dataset[name][k]
-            assert np.array_equal(row.sel(iteration=trace.iteration), values)
-            others = ~dataset["iteration"].isin(trace.iteration)
-            assert row[others].isnull().all()
+        for name, values in {"iteration": trace.iteration, **trace.scalars}.items():
+            assert np.array_equal(dataset[name][k, : len(values)], values)
+            assert dataset[name][k, len(values) :].isnull().all()
     assert dataset["factor_norm"][:3].isnull().all()
+
+
+def test_plain_xarray_shows_names_and_settings(study, tmp_path):
+    traces, entries = study
+    combine(tmp_path, entries)
+    with xr.open_zarr(f"zip::{tmp_path / 'out.zarr.zip'}", consolidated=False) as dataset:
+        assert dataset["solver"].values.tolist() == ["vn", "vn", "gd", "sr-vn"]
+        assert dataset["status"].values.tolist()[2] == "diverged"
+        specs = dataset["spec"].isel(configuration=dataset["configuration_index"]).values
+        for trace, text in zip(traces, specs.tolist(), strict=True):
+            assert json.loads(text) == {**trace.spec, "seed": None}
+
+
+def test_runs_are_in_shards_and_shards_in_compressed_chunks(study, tmp_path):
+    _, entries = study
+    dataset = combine(tmp_path, entries * 75, dask=Dask(settings={"runs_per_task": 130}))
+    assert np.array_equal(dataset["objective"][:4], dataset["objective"][-4:], equal_nan=True)
+    with zarr.storage.ZipStore(tmp_path / "out.zarr.zip") as store:
+        array = zarr.open_group(store, mode="r")["objective"]
+        assert (array.shards[0], array.chunks[0], array.shape[0]) == (200, 100, 300)
+        assert [type(codec).__name__ for codec in array.compressors] == ["ZstdCodec"]
 
 
 def test_spec_fields_that_vary_are_coordinates(study, tmp_path):
@@ -98,7 +128,8 @@ OTHERS = {
     **{"expectation": "stochastic", "pieces": 9, "piece_degree": "linear", "nodes": 9},
     **{"batch": 9, "samples": 9, "solver_options": {"kernel": "centred"}, "form": "dense"},
     **{"step": 9.0, "step_decay": 9.0, "init_scale": 9.0, "mean_scale": 9.0, "iterations": 9},
-    **{"seconds": 9.0, "tolerance": 9.0, "record_every": 9, "record": ["factor_norm"]},
+    **{"seconds": 9.0, "tolerance": 9.0, "record_every": 9, "test_every": 9},
+    **{"record": ["factor_norm"]},
     **{"snapshots": 9, "threads": 9, "device": "cpu", "dtype": "float32"},
 }
 """A value other than the default for each field that does not identify a run."""
@@ -142,12 +173,18 @@ def test_packed_and_single_runs_give_the_same_aggregate(study, tmp_path):
     assert combine(tmp_path, packed + entries[2:]).identical(combine(tmp_path, entries))
 
 
-def test_chunks_and_dask_give_the_same_aggregate(study, tmp_path, monkeypatch):
+@pytest.mark.parametrize("workers", [1, 2])
+def test_any_number_of_shards_and_workers_gives_the_same_aggregate(study, tmp_path, workers):
     _, entries = study
     plain = combine(tmp_path, entries * 3)
-    monkeypatch.setattr(module, "RUNS_PER_TASK", 5)
-    monkeypatch.setattr(module, "IN_PROCESS", 0)
-    assert combine(tmp_path, entries * 3).identical(plain)
+    local = {"workers": workers}
+    dask = Dask(settings={"local": local, "runs_per_task": 5, "dashboard": False})
+    sharded = combine(tmp_path, entries * 3, dask=dask)
+    assert sharded.drop_attrs(deep=False).identical(plain.drop_attrs(deep=False))
+    again = tmp_path / "again"
+    again.mkdir()
+    combine(again, entries * 3, dask=dask)
+    assert (again / "out.zarr.zip").read_bytes() == (tmp_path / "out.zarr.zip").read_bytes()
 
 
 @pytest.mark.slow
@@ -155,9 +192,65 @@ def test_a_dask_cluster_gives_the_same_aggregate(study, tmp_path, monkeypatch, d
     _, entries = study
     monkeypatch.chdir(tmp_path)  # the workers have another working directory
     relative = [{**entry, "path": entry["path"].rpartition("/")[2]} for entry in entries * 5]
-    plain = combine(tmp_path, relative)
-    monkeypatch.setattr(module, "RUNS_PER_TASK", 3)
-    assert combine(tmp_path, relative, dask={"scheduler_address": dask_scheduler}).identical(plain)
+    plain = combine(tmp_path, relative, dask=Dask(settings={"runs_per_task": 3}))
+    settings = {"runs_per_task": 3, "scheduler_address": dask_scheduler}
+    assert combine(tmp_path, relative, dask=Dask(settings=settings)).identical(plain)
+
+
+def test_nothing_is_left_behind_by_a_failed_aggregation(study, tmp_path):
+    _, entries = study
+    (tmp_path / "3.zarr.zip").unlink()
+    before = {*tmp_path.iterdir(), tmp_path / "manifest.json"}
+    with pytest.raises(UserError, match="1 trace is bad"):
+        combine(tmp_path, entries, dask=Dask(settings={"runs_per_task": 1}))
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_a_full_disk_is_an_error_in_one_sentence(study, tmp_path, monkeypatch):
+    _, entries = study
+
+    def full(*_args, **_kwargs):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Layout, "write_shard", full)
+    with pytest.raises(UserError, match=r"cannot write .*out\.zarr\.zip: No space left"):
+        combine(tmp_path, entries)
+    assert not list(tmp_path.glob(".out*"))
+
+
+def test_a_missing_shard_is_an_error_in_one_sentence(study, tmp_path):
+    _, entries = study
+    combine(tmp_path, entries, dask=Dask(settings={"runs_per_task": 2}))
+    with (
+        zipfile.ZipFile(tmp_path / "out.zarr.zip") as whole,
+        zipfile.ZipFile(tmp_path / "part.zarr.zip", "w") as part,
+    ):
+        for name in whole.namelist():
+            if name != "objective/c/1/0":
+                part.writestr(whole.getinfo(name), whole.read(name))
+    with (
+        pytest.raises(
+            UserError, match=r"part\.zarr\.zip is damaged \('objective/c/1/0' is missing"
+        ),
+        open_aggregate(tmp_path / "part.zarr.zip"),
+    ):
+        pass
+
+
+def test_a_damaged_shard_is_reported_when_it_is_used(study, tmp_path):
+    _, entries = study
+    combine(tmp_path, entries)
+    path = tmp_path / "out.zarr.zip"
+    with zipfile.ZipFile(path) as archive:
+        info = archive.getinfo("objective/c/0/0")
+    content = bytearray(path.read_bytes())
+    content[info.header_offset + 30 + len(info.filename) + 40] ^= 1
+    path.write_bytes(content)
+    with open_aggregate(path) as dataset:
+        assert np.isfinite(dataset["test_nll"][0, 0])  # other curves can be read
+    message = r"out\.zarr\.zip is damaged .*delete the file"
+    with pytest.raises(UserError, match=message), open_aggregate(path) as dataset:
+        dataset["objective"].load()
 
 
 def test_the_message_lists_all_bad_traces(study, tmp_path):
@@ -225,15 +318,16 @@ def test_the_aggregate_contains_iterates_and_optima(tmp_path):
         entries.append(entry(trace, tmp_path / f"{k}.zarr.zip", optimum=best))
     dataset = combine(tmp_path, entries)
     first, second, third = (dataset.isel(run=k) for k in range(3))
-    at = {"snapshot": traces[0].snapshot}
-    assert np.array_equal(first["path_mean"].sel(at), traces[0].mean)
+    count = len(traces[0].snapshot)
+    assert np.array_equal(first["snapshot_iteration"][:count], traces[0].snapshot)
+    assert np.array_equal(first["path_mean"][:count], traces[0].mean)
     assert np.array_equal(
-        first["path_covariance_factor"].sel(at), traces[0].factors["covariance_factor_path"]
+        first["path_covariance_factor"][:count], traces[0].factors["covariance_factor_path"]
     )
     assert np.array_equal(first["optimum_mean"], optimum.mean)
     assert np.array_equal(first["optimum_covariance_factor"], optimum.covariance_factor)
     assert first["smoothness"] == optimum.attrs["smoothness"]
-    second_path = second["path_mean"].sel(snapshot=traces[1].snapshot)
+    second_path = second["path_mean"][: len(traces[1].snapshot)]
     assert np.array_equal(second_path[:, :2], traces[1].mean)
     assert np.isnan(second_path[:, 2:]).all()
     assert np.isnan(third["path_mean"]).all()
@@ -259,7 +353,7 @@ def test_runs_with_a_bound_are_measured_by_the_exact_objective(tmp_path):
         )
     combine(tmp_path, entries)
     with open_aggregate(tmp_path / "out.zarr.zip") as dataset:
-        gaps = final(gap(dataset, "objective").values)
+        gaps = final_values(gap(dataset, "objective"))
         own_gap = dataset["objective"][1, -1] - dataset["optimum_objective"][1]
     assert gaps[0] < 1e-9
     assert abs(own_gap) < 1e-9

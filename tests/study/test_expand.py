@@ -1,10 +1,12 @@
-from pathlib import Path
+import json
+from pathlib import Path, PurePosixPath
 
 import pytest
 from study_config import jobs, specs, study
 
 from gvibench.errors import UserError
 from gvibench.study.config import load_config, read_config
+from gvibench.study.cost import suggest_pack
 from gvibench.study.expand import expand
 
 ROOT = Path(__file__).parents[2]
@@ -60,6 +62,48 @@ def test_settings_that_a_run_does_not_use_add_no_runs():
     unused = {"pieces": 5, "piece_degree": "linear", "nodes": 5, "batch": 5, "samples": 5}
     assert specs(**unused, sigma=2.0) == specs()
     assert specs(model="linear", sigma=2.0) != specs(model="linear")
+
+
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [
+        ({}, ["seeds-0", "seeds-1"]),
+        ({"iterations": 10_000_000}, [f"seed-{k}" for k in range(7)]),
+        ({"exclusive": True}, [f"seed-{k}" for k in range(7)]),
+        ({"device": "cuda"}, [f"seed-{k}" for k in range(7)]),
+        ({"exclusive": True, "pack": 7}, ["seeds-0"]),
+        ({"pack": 1}, [f"seed-{k}" for k in range(7)]),
+    ],
+)
+def test_five_seeds_of_short_runs_share_a_job(changes, names):
+    plan = jobs(seeds=7, **changes)
+    assert [PurePosixPath(path).name.partition(".")[0] for path in plan.runs] == names
+    assert sorted(spec.seed for job in plan.runs.values() for spec in job.specs) == list(range(7))
+
+
+def test_the_parameters_of_a_block_stay_short():
+    """Linux limits one argument of a command to 128 KiB."""
+    (job,) = jobs(seeds=1000, pack=1000).runs.values()
+    assert len(job.params) < 2**16
+
+
+@pytest.mark.parametrize(
+    ("changes", "pack"),
+    [
+        ({"seeds": 4000}, None),
+        ({"seeds": 6000}, 10),
+        ({"seeds": 100_000}, 100),
+        ({"seeds": 6000, "pack": 20}, None),
+        ({"seeds": 6000, "iterations": 10_000_000}, None),
+        ({"step": [0.001 * k for k in range(1, 2001)], "seeds": 3}, None),
+        ({"step": [0.001 * k for k in range(1, 2001)], "seeds": 8}, 8),
+    ],
+)
+def test_larger_blocks_are_suggested_for_many_short_runs(changes, pack):
+    plan = jobs(**changes)
+    assert suggest_pack(plan, "s") == pack
+    if pack:
+        assert len(jobs(**changes, pack=pack).runs) < len(plan.runs)
 
 
 def test_packed_blocks_are_aligned():
@@ -152,3 +196,14 @@ def test_different_expectations_need_the_exact_objective():
     assert {job.optimum.spec.expectation for job in bound_jobs} == {"piecewise"}
     # A stochastic run always records exact values.
     assert jobs(solvers={"vn": {}, "noisy": {"solver": "vn", "expectation": "stochastic"}})
+
+
+def test_only_what_is_untracked_follows_the_order_of_the_config():
+    datasets, solvers = ["wdbc", "synthetic", "digits-odd-even"], ["vn", "bw-gd", "sr-vn"]
+    settings = study(datasets=datasets, solvers=solvers, step=[0.2, 0.1], seeds=2)
+    plan = expand(load_config(settings))
+    (name,) = settings["studies"]
+    order = json.loads(plan.untracked(name))["order"]
+    assert order == {"dataset": datasets, "solver": solvers}
+    turned = study(datasets=datasets[::-1], solvers=solvers[::-1], step=[0.2, 0.1], seeds=2)
+    assert expand(load_config(turned)).manifest(name) == plan.manifest(name)

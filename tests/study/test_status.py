@@ -7,7 +7,7 @@ import yaml
 
 from gvibench.cli.main import main
 from gvibench.engine.execute import execute
-from gvibench.store.checkpoints import checkpoint_path
+from gvibench.store.checkpoints import checkpoint_path, finished_path
 from gvibench.store.traces import write_trace
 from gvibench.study import status
 from gvibench.study.cleanup import orphans
@@ -19,7 +19,7 @@ from gvibench.study.status import progress_of, report
 from problems import prepared
 from workflow.project import Project
 
-STUDY = {"datasets": ["synthetic"], "solvers": ["vn", "gd"], "step": 0.1, "seeds": 3}
+STUDY = {"datasets": ["synthetic"], "solvers": ["vn", "gd"], "step": 0.1, "seeds": 3, "pack": 1}
 CONFIG = {"studies": {"s": {**STUDY, "iterations": 40}}}
 
 
@@ -61,6 +61,21 @@ def test_the_state_of_a_job_is_determined_from_files(plan):
     assert f"  error in job {jobs[2].path}: gvibench.stages: something failed" in text
     assert f"  run diverged: {jobs[3].path}: at iteration" in text
     assert "running 100%" in text
+
+
+def test_finished_seeds_of_a_job_are_counted(plan):
+    study = {**STUDY, "iterations": 40, "pack": 3}
+    plan = expand(load_config({"studies": {"s": study}}))
+    job = plan.of_study("s")[0]
+    out = Path(job.path)
+    out.parent.mkdir(parents=True)
+    write_trace(finished_path(out, 0), run(job))
+    assert "6 runs: 1 done, 5 pending; 15 jobs: 15 pending" in report(plan)
+    run(job, checkpoint=checkpoint_path(out), checkpoint_every=0.0)
+    text = report(plan)
+    assert "6 runs: 1 done, 1 running, 4 pending; 15 jobs: 1 running, 14 pending" in text
+    assert f"running 67% {out}: iteration 40 of seed 2 of 3" in text
+    assert not orphans(plan)  # the job will use them
 
 
 def test_a_run_with_an_old_checkpoint_is_pending(plan):
@@ -151,7 +166,7 @@ def test_an_error_of_a_stage_is_reported_with_the_last_line_of_its_log(whole):
         assert f"  error in job {job.path}: gvibench.stages: {job.stage} failed" in text
         log.unlink()
     stages = {job.stage for job in jobs_of(whole, "s")}
-    assert {"data", "beta", "optimum", "round", "choice", "run", "aggregate"} <= stages
+    assert {"data", "beta", "optimum", "tuning", "run", "aggregate"} <= stages
     assert {"table", "figure", "summary", "page"} <= stages
 
 

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from figures.made_aggregate import Run, study, write_aggregate
+from gvibench.analysis.efforts import LEVELS
 from gvibench.tables import performance, write_tables
 
 NAMES = ("datasets", "performance", "runs", "winners", "runtime")
@@ -89,7 +90,7 @@ def test_markdown_has_the_rounded_numbers_of_the_csv(written):
                 ("iterations", "settled", "settled"),
                 ("seconds", "settled", "settled"),
             )
-            for level in performance.LEVELS
+            for level in LEVELS
         },
         (2, "objective gap"): "gap",
         (2, "behind the best"): "difference_to_best",

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import xarray as xr
 import yaml
 
 from gvibench.store.zarrzip import open_zip
@@ -55,6 +56,9 @@ class Project:
     def configure(self, study: dict, **config) -> None:
         self.write_config(yaml.safe_dump({"studies": {"s": study}, **config}))
 
+    def configure_all(self, studies: dict) -> None:
+        self.write_config(yaml.safe_dump({"studies": studies}))
+
     def write_config(self, text: str) -> None:
         (self.folder / "config").mkdir(exist_ok=True)
         (self.folder / "config/config.yaml").write_text(text)
@@ -87,6 +91,11 @@ class Project:
             assert done.returncode == 0, done.stderr + done.stdout
         return done
 
+    def dry_run(self, *words: str) -> str:
+        """Return what a dry run prints."""
+        done = self.snakemake("--dry-run", "--workflow-profile", "none", *words)  # plain text
+        return done.stdout + done.stderr
+
     def gvibench(self, *words: str) -> subprocess.CompletedProcess:
         return subprocess.run(
             [sys.executable, "-m", "gvibench", *words],
@@ -114,17 +123,26 @@ class Project:
         return {path for path, mark in after.items() if before.get(path) != mark}
 
     def numbers(self) -> dict[str, bytes]:
-        """Return the arrays of the aggregate that do not depend on time, machine or code."""
-        excluded = ("seconds", "host", "code_hash")
-        arrays: dict[str, bytes] = {}
-        import xarray as xr
+        """Return the arrays of the aggregate that do not depend on time, machine or code.
 
+        Neither do they depend on the order of the config.
+        """
+        excluded = ("seconds", "host", "code_hash", "configuration_index")
         with xr.open_dataset(self.folder / "results/s/aggregate.zarr.zip") as dataset:
-            order = dataset["spec"].argsort()
-            for name, variable in dataset.isel(run=order).variables.items():
-                if not any(word in name for word in excluded):
-                    arrays[name] = repr(variable.values.tolist()).encode()
-        return arrays
+            spec = ("run", dataset["spec"].values[dataset["configuration_index"].values])
+            dataset = in_order(dataset.drop_vars("spec").assign(spec=spec))
+            return {
+                name: repr(variable.values.tolist()).encode()
+                for name, variable in dataset.variables.items()
+                if not any(word in name for word in excluded)
+            }
+
+
+def in_order(dataset: xr.Dataset) -> xr.Dataset:
+    """Return an aggregate with its runs in an order that does not depend on the config."""
+    labels = (dataset[name].values.tolist() for name in ("dataset", "solver", "spec_hash"))
+    keys = list(zip(*labels, strict=True))
+    return dataset.isel(run=sorted(range(len(keys)), key=keys.__getitem__))
 
 
 def damage(path: Path) -> None:

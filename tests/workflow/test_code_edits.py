@@ -11,7 +11,7 @@ from gvibench.registry import DATASETS, FIGURES, MODELS, SOLVERS, TABLES
 
 AGGREGATE = {"results/s/aggregate.zarr.zip", "results/s/manifest.json"}
 TABLE = {f"results/s/tables/performance.{end}" for end in ("csv", "md", "tex")}
-FIGURE = {f"results/s/figures/gap.{end}" for end in ("pdf", "svg", "png", "json")}
+FIGURE = {f"results/s/figures/gap.{end}" for end in ("pdf", "svg", "png", "csv", "json")}
 REPORT = {"results/s/summary.md", "results/s/report/index.html"}
 DOWNSTREAM = AGGREGATE | TABLE | FIGURE | REPORT | {"results/s/config.yaml"}
 
@@ -32,9 +32,7 @@ def module_file(name: str) -> Path:
 
 def planned(project) -> set[str]:
     """Return the outputs of all jobs that a dry run lists."""
-    done = project.snakemake("--dry-run", "--workflow-profile", "none")  # plain text
-    text = done.stdout + done.stderr
-    lines = re.findall(r"^\s+output: (.*)$", text, re.MULTILINE)
+    lines = re.findall(r"^\s+output: (.*)$", project.dry_run(), re.MULTILINE)
     return {path for line in lines for path in line.split(", ")}
 
 
@@ -89,7 +87,7 @@ OWN = {
     "trace format": (code("gvibench.store.traces"), lambda plan: {*plan.runs} | DOWNSTREAM),
     "engine": (code("gvibench.engine.recorder"), lambda plan: {*plan.runs} | DOWNSTREAM),
     "stage that merges tuned choices": (
-        replaced("gvibench.stages", "{**spec, **chosen}", "{**chosen, **spec}"),
+        replaced("gvibench.stages", '{**job["spec"], **chosen, ', '{**chosen, **job["spec"], '),
         lambda plan: {*plan.runs} | DOWNSTREAM,
     ),
     "aggregation": (code("gvibench.study.aggregate"), lambda plan: DOWNSTREAM),

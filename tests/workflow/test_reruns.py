@@ -3,10 +3,12 @@
 import copy
 import json
 import os
+import re
 import signal
 import subprocess
 import time
 
+import pandas as pd
 import pytest
 import yaml
 from project import STUDY, Project, damage
@@ -48,10 +50,11 @@ def changed(**changes):
     return study
 
 
+NOTHING_TO_DO = "Nothing to be done"
 AGGREGATE = {"results/s/aggregate.zarr.zip", "results/s/manifest.json"}
 CONFIG = {"results/s/config.yaml"}
 TABLES = {f"results/s/tables/performance.{end}" for end in ("csv", "md", "tex")}
-FIGURES = {f"results/s/figures/gap.{end}" for end in ("pdf", "svg", "png", "json")}
+FIGURES = {f"results/s/figures/gap.{end}" for end in ("pdf", "svg", "png", "csv", "json")}
 SUMMARY = {"results/s/summary.md"}
 PAGE = {"results/s/report/index.html"}
 DOWNSTREAM = AGGREGATE | CONFIG | TABLES | FIGURES | SUMMARY | PAGE
@@ -73,13 +76,65 @@ def test_finished_study_has_all_files(finished):
 
 def test_nothing_changed(project):
     assert project.executed() == set()
-    assert "Nothing to be done" in project.snakemake().stdout + project.snakemake().stderr
+    assert NOTHING_TO_DO in project.dry_run()
 
 
 def test_comments_and_order_changed(project):
-    text = yaml.safe_dump({"studies": {"s": dict(reversed(STUDY.items()))}}, sort_keys=False)
+    # Only settings change places. The order of data sets and solvers is that of the figures.
+    settings = yaml.safe_load(yaml.safe_dump(STUDY))
+    text = yaml.safe_dump({"studies": {"s": dict(reversed(settings.items()))}}, sort_keys=False)
     project.write_config("# another comment\n" + text)
     assert project.executed() == set()
+
+
+@pytest.mark.slow
+def test_order_of_data_sets_and_solvers(project, finished):
+    """Nothing is re-run, and what is drawn for another reason has the new order."""
+    study = changed()
+    for kind in ("datasets", "solvers"):
+        study[kind] = dict(sorted(study[kind].items(), reverse=True))
+    project.write_config(yaml.safe_dump({"studies": {"s": study}}, sort_keys=False))
+    assert NOTHING_TO_DO in project.dry_run()
+    assert orders(project) == orders(finished)
+    shown = project.executed("--forcerun", "draw_figure", "write_table")
+    assert shown == TABLES | FIGURES | SUMMARY | PAGE
+    for new, old in zip(orders(project), orders(finished), strict=True):
+        assert new == old[::-1]
+        assert len(new) == 2
+
+
+def orders(project):
+    """Return the data sets and solvers of a figure and a table, in the order shown."""
+    names = {"figures/gap.csv": ("panel", "line"), "tables/performance.csv": ("problem", "method")}
+    return [
+        pd.read_csv(project.folder / "results/s" / path)[column].unique().tolist()
+        for path, columns in names.items()
+        for column in columns
+    ]
+
+
+DASK = {
+    "local": {"workers": 2, "memory": "2GB"},
+    "runs_per_task": 4,
+    "retries": 1,
+    "dashboard": True,
+}
+
+
+@pytest.mark.slow
+def test_dask_workers(project, finished):
+    project.configure(STUDY, dask=DASK)
+    assert NOTHING_TO_DO in project.dry_run()
+    assert project.executed("--forcerun", "aggregate_runs") == DOWNSTREAM
+    log = (project.folder / "results/s/logs/aggregate.log").read_text()
+    assert re.search(r"^Dask dashboard: http://127\.0\.0\.1:\d+/status$", log, re.MULTILINE)
+    assert log.splitlines()[-1] == "2 of 2 shards (100 %)"
+    assert project.numbers() == finished.numbers()
+    for path in ("tables/performance.csv", "figures/gap.csv"):  # of the same traces
+        new, old = (one.folder / "results/s" / path for one in (project, finished))
+        assert new.read_bytes() == old.read_bytes()
+    project.configure(STUDY)
+    assert NOTHING_TO_DO in project.dry_run()
 
 
 def test_files_touched(project):
@@ -89,7 +144,11 @@ def test_files_touched(project):
 
 
 ADDITIONS = {
-    "seed": ({"seeds": 3}, lambda plan: runs(plan) - {p for p in plan.runs if "seed-2" not in p}),
+    "seed": ({"seeds": 3}, runs),  # a block of two seeds has room for three more
+    "sixth seed": (
+        {"seeds": [0, 1, 5]},
+        lambda plan: {path for path in plan.runs if "seeds-1" in path},
+    ),
     "step": ({"step": [0.001, 0.002]}, lambda plan: {p for p in plan.runs if "step-0.002" in p}),
     "scale": ({"init_scale": [1.0, 0.5]}, lambda plan: {p for p in plan.runs if "scale-0.5" in p}),
     "solver": (
@@ -106,7 +165,7 @@ ADDITIONS = {
 }
 
 
-@pytest.mark.parametrize("case", samples(ADDITIONS, "seed"))
+@pytest.mark.parametrize("case", samples(ADDITIONS, "sixth seed"))
 def test_added(project, scratch, case):
     change, expected = ADDITIONS[case]
     project.configure(changed(**change))
@@ -124,10 +183,11 @@ REMOVALS = {
 @pytest.mark.parametrize("case", samples(REMOVALS))
 def test_removed(project, scratch, case):
     project.configure(changed(**REMOVALS[case]))
-    assert project.executed() == DOWNSTREAM
+    blocks = runs(project.plan()) if case == "seed" else set()
+    assert project.executed() == blocks | DOWNSTREAM
     assert project.numbers() == scratch(changed(**REMOVALS[case]))
     listed = project.gvibench("clean", "--orphans", "--dry-run").stdout.splitlines()[:-1]
-    assert listed
+    assert bool(listed) == (case != "seed")  # the file of a block has other seeds now
     project.gvibench("clean", "--orphans")
     assert not set(listed) & set(project.outputs())
     assert project.executed() == set()
@@ -175,6 +235,7 @@ def test_figure_style(project):
     assert project.executed() == CONFIG | FIGURES | SUMMARY | PAGE
 
 
+@pytest.mark.slow
 def test_title(project):
     project.configure(changed(title="Another"))
     assert project.executed() == DOWNSTREAM
@@ -231,7 +292,7 @@ def test_trace_of_another_run(project, finished):
     content = (project.folder / second).read_bytes()
     (project.folder / first).write_bytes(content)
     done = project.snakemake(check=False)
-    assert f"{first} does not match the settings of this run" in done.stdout + done.stderr
+    assert f"{first} seed-0 does not match the settings of this run" in done.stdout + done.stderr
     project.gvibench("repair")
     assert project.executed() == {first} | DOWNSTREAM
     assert project.numbers() == finished.numbers()

@@ -1,25 +1,19 @@
 """Summarise the seeds of a configuration along an axis by a centre, a minimum and a maximum."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from gvibench.analysis.configurations import Configuration, Floats
 
-__all__ = [
-    "CENTERS",
-    "Band",
-    "band_at",
-    "band_over_iterations",
-    "bands_over_seconds",
-    "seeds_over",
-    "seeds_over_iterations",
-]
+__all__ = ["CENTERS", "band_table", "load_runs", "seeds_over", "seeds_over_iterations"]
 
 MIN_GEOMETRIC = 1e-16
 """Lower limit of values in a geometric mean, because zero has no logarithm."""
+MAX_RUNS = 2000
+"""Maximum number of runs whose curves are in memory at a time."""
 
 
 def _geometric(rows: Floats) -> Floats:
@@ -37,72 +31,95 @@ The arithmetic mean is not the default because the worst seed dominates it on a 
 """
 
 
-@dataclass(frozen=True)
-class Band:
-    """Centre, minimum and maximum over seeds along an axis."""
+def band_table(
+    values: xr.DataArray,
+    configs: Sequence[Configuration],
+    center: str,
+    clock: xr.DataArray | None = None,
+) -> pd.DataFrame:
+    """Return the bands of configurations as a tidy table.
 
-    at: Floats
-    center: Floats
-    low: Floats
-    high: Floats
+    Parameters
+    ----------
+    values
+        Metric or gap, an array (run, record) with the coordinate `iteration`.
+    configs
+        Configurations, whose order is the order of the rows.
+    center
+        Name of a centre in `CENTERS`.
+    clock
+        Seconds or passes over the data, an array like `values`. Without a clock, the bands are
+        along the iterations.
+
+    Returns
+    -------
+    Table with the columns `panel`, `line`, `at`, `center`, `low` and `high`. A configuration
+    without usable seeds has no rows.
+    """
+    curves = {"values": values, "at": values["iteration"] if clock is None else clock}
+    parts = []
+    for config, rows in load_runs(curves, configs):
+        seeds = seeds_over_iterations if clock is None else seeds_over
+        at, lines = seeds(rows["at"], rows["values"])
+        columns = {"at": at, "center": at, "low": at, "high": at}
+        if lines.size:
+            columns["center"] = CENTERS[center][1](lines)
+            columns["low"], columns["high"] = lines.min(axis=0), lines.max(axis=0)
+        part = pd.DataFrame(columns)
+        part.insert(0, "panel", config.panel)
+        part.insert(1, "line", config.line)
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)
 
 
-def band_over_iterations(
-    values: xr.DataArray, configuration: Configuration, center: str = "median"
-) -> Band:
-    """Return the band over the usable seeds of a configuration along the iterations."""
-    return _band(*seeds_over_iterations(values, configuration), center)
+def load_runs(
+    curves: dict[str, xr.DataArray], configs: Sequence[Configuration]
+) -> Iterator[tuple[Configuration, dict[str, Floats]]]:
+    """Yield each configuration with the curves of its usable runs, as arrays (run, record).
+
+    Several configurations are loaded at a time, so that a shard is not read once for each of them.
+    """
+    dataset = xr.Dataset({name: curve.reset_coords(drop=True) for name, curve in curves.items()})
+    start = 0
+    while start < len(configs):
+        stop, count = start + 1, len(configs[start].usable)
+        while stop < len(configs) and count + len(configs[stop].usable) <= MAX_RUNS:
+            count += len(configs[stop].usable)
+            stop += 1
+        block = configs[start:stop]
+        runs = np.concatenate([config.usable for config in block])
+        loaded = dataset.isel(run=runs).compute()
+        end = 0
+        for config in block:
+            rows = slice(end, end + len(config.usable))
+            end = rows.stop
+            yield config, {name: loaded[name].values[rows] for name in curves}
+        start = stop
 
 
-def seeds_over_iterations(
-    values: xr.DataArray, configuration: Configuration
-) -> tuple[Floats, Floats]:
-    """Return the recorded iterations and a row of values for each usable seed.
+def seeds_over_iterations(iteration: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """Return the recorded iterations and a row of values for each run.
 
     The row of a run that stopped early repeats its last value.
     """
-    rows = values.values[configuration.usable]
-    recorded = ~np.isnan(rows).all(axis=0)
-    at = np.asarray(values["iteration"].values, dtype=float)[recorded]
-    return at, _carry_forward(rows[:, recorded])
+    known = ~np.isnan(values)
+    at = np.unique(iteration[known])
+    rows = np.full((len(values), len(at)), np.nan)
+    run, record = np.nonzero(known)
+    rows[run, np.searchsorted(at, iteration[run, record])] = values[run, record]
+    return at, _carry_forward(rows)
 
 
-def band_at(at: Sequence[float], groups: Sequence[Floats], center: str) -> Band:
-    """Return the band of groups of values, one group for each position."""
-    middle, low, high = (
-        np.array([reduce(values) for values in groups], dtype=float)
-        for reduce in (CENTERS[center][1], np.min, np.max)
-    )
-    return Band(np.array(at, dtype=float), middle, low, high)
+def seeds_over(clock: Floats, values: Floats, points: int = 200) -> tuple[Floats, Floats]:
+    """Return common times and a row of values for each run.
 
-
-def bands_over_seconds(
-    dataset: xr.Dataset,
-) -> Callable[[xr.DataArray, Configuration, str], Band]:
-    """Return a function that computes the band of a configuration along its solver time.
-
-    The band covers common times, up to the time at which the first seed stopped.
-    """
-    seconds = np.asarray(dataset["seconds"].values)
-    return lambda values, configuration, center: _band(
-        *seeds_over(seconds, values, configuration), center
-    )
-
-
-def seeds_over(
-    clock: Floats, values: xr.DataArray, configuration: Configuration, points: int = 200
-) -> tuple[Floats, Floats]:
-    """Return common times and a row of values for each usable seed.
-
-    The clock (run, iteration) counts the seconds or the passes over the data of each run. The
-    times end where the first seed stopped. Between two records a run keeps the earlier value.
+    The clock (run, record) counts the seconds or the passes over the data of each run. The
+    times end where the first run stopped. Between two records a run keeps the earlier value.
     The first time appears twice: with the initial values, because a logarithmic axis cannot show
-    time zero, and with the values after the first step of the fastest seed.
+    time zero, and with the values after the first step of the fastest run.
     """
-    curves = []
-    for run in configuration.usable:
-        known = ~np.isnan(values.values[run]) & ~np.isnan(clock[run])
-        curves.append((clock[run, known], values.values[run, known]))
+    known = ~np.isnan(values) & ~np.isnan(clock)
+    curves = [(clock[run, k], values[run, k]) for run, k in enumerate(known)]
     curves = [(times, seen) for times, seen in curves if len(times) > 1]
     if not curves:
         return np.empty(0), np.empty((1, 0))
@@ -115,12 +132,6 @@ def seeds_over(
         for times, seen in curves
     ]
     return np.append(grid[0], grid), np.array(rows)
-
-
-def _band(at: Floats, rows: Floats, center: str) -> Band:
-    if len(rows) == 0:
-        return Band(np.empty(0), np.empty(0), np.empty(0), np.empty(0))
-    return Band(at, CENTERS[center][1](rows), rows.min(axis=0), rows.max(axis=0))
 
 
 def _carry_forward(rows: Floats) -> Floats:

@@ -23,9 +23,11 @@ __all__ = [
     "Configuration",
     "Floats",
     "Runs",
+    "by_run",
     "configurations",
-    "problem_key",
+    "problem_codes",
     "solver_title",
+    "specs_of",
     "unique",
     "usable",
 ]
@@ -84,6 +86,12 @@ class Configuration:
     """Number of runs by status."""
 
     @property
+    def spec(self) -> dict[str, Any]:
+        """Spec without its seed."""
+        spec: dict[str, Any] = json.loads(self.identity)
+        return spec
+
+    @property
     def unusable(self) -> int:
         """Number of runs that diverged or failed."""
         return len(self.runs) - len(self.usable)
@@ -99,51 +107,96 @@ def configurations(dataset: xr.Dataset) -> list[Configuration]:
 
     Duplicate runs are counted once.
     """
-    texts: list[str] = dataset["spec"].values.tolist()
-    specs = [json.loads(text) for text in texts]
-    pairs = list(
-        zip(dataset["dataset"].values.tolist(), dataset["solver"].values.tolist(), strict=True)
-    )
+    present, members = _members(dataset)
+    all_specs = specs_of(dataset)
+    specs = [all_specs[k] for k in present]
+    first = np.array([runs[0] for runs in members])
+    labels = {name: dataset[name].values[first].tolist() for name in ("dataset", "solver", "tuned")}
+    pairs = list(zip(labels["dataset"], labels["solver"], strict=True))
     problems = [_problem_fields(spec) for spec in specs]
     methods = [_method_fields(spec, problem) for spec, problem in zip(specs, problems, strict=True)]
     panel_fields = _varied(problems, [name for name, _ in pairs])
     line_fields = _line_fields(methods, pairs)
-    titles = _titles(
-        dataset,
-        unique((label, spec["solver"]) for (_, label), spec in zip(pairs, specs, strict=True)),
-    )
+    solvers = unique((label, spec["solver"]) for (_, label), spec in zip(pairs, specs, strict=True))
+    titles = _titles(dataset, solvers)
     is_usable, status = usable(dataset), dataset["status"].values
-
     result = []
-    for (name, solver, is_tuned, identity), members in _groups(
-        dataset, texts, specs, pairs
-    ).items():
-        first = members[0]
-        runs = np.array(members, dtype=np.intp)
-        panel_values = {field: problems[first].get(field) for field in panel_fields[name]}
+    for k, spec in enumerate(specs):
+        (name, solver), runs = pairs[k], members[k]
+        panel_values = {field: problems[k].get(field) for field in panel_fields[name]}
         line_values = {
-            field: methods[first][field] for field in line_fields[solver] if field in methods[first]
+            field: methods[k][field] for field in line_fields[solver] if field in methods[k]
         }
         result.append(
             Configuration(
                 dataset=name,
                 panel=_with_fields(name, panel_values),
-                problem=problem_key(name, specs[first]),
+                problem=_problem_key(name, problems[k]),
                 solver=solver,
-                line=_with_fields(titles[solver, specs[first]["solver"]], line_values),
-                solver_id=specs[first]["solver"],
-                identity=identity,
+                line=_with_fields(titles[solver, spec["solver"]], line_values),
+                solver_id=spec["solver"],
+                identity=json.dumps(spec, sort_keys=True),
                 varied=panel_values | line_values,
                 panel_fields=tuple(panel_values),
-                step=specs[first]["step"],
-                init_scale=specs[first]["init_scale"],
-                tuned=is_tuned,
+                step=spec["step"],
+                init_scale=spec["init_scale"],
+                tuned=labels["tuned"][k],
                 runs=runs,
                 usable=runs[is_usable[runs]],
                 endings=Counter(status[runs].tolist()),
             )
         )
-    return result
+    return _in_order(dataset, result)
+
+
+def specs_of(dataset: xr.Dataset) -> list[dict[str, Any]]:
+    """Return the spec of each configuration of an aggregate, without its seed."""
+    return [json.loads(text) for text in dataset["spec"].values.tolist()]
+
+
+def by_run(dataset: xr.Dataset, values: Sequence[Any]) -> NDArray[Any]:
+    """Return values of configurations for each run."""
+    return np.asarray(np.array(values)[dataset["configuration_index"].values])
+
+
+def problem_codes(dataset: xr.Dataset) -> NDArray[np.intp]:
+    """Return a number for each run that is equal for runs with comparable objectives."""
+    specs = specs_of(dataset)
+    keys = [""] * len(specs)
+    for k, runs in zip(*_members(dataset), strict=True):
+        name = str(dataset["dataset"].values[runs[0]])
+        keys[k] = _problem_key(name, _problem_fields(specs[k]))
+    return by_run(dataset, np.unique(keys, return_inverse=True)[1].tolist())
+
+
+def _members(dataset: xr.Dataset) -> tuple[list[int], list[Runs]]:
+    """Return the configurations that have runs, and the positions of their runs.
+
+    A selection of runs may have none of some configurations. Duplicate runs are left out.
+    """
+    index, seeds = dataset["configuration_index"].values, dataset["seed"].values
+    pairs = np.stack([index, seeds], axis=1)
+    distinct = np.sort(np.unique(pairs, axis=0, return_index=True)[1])
+    ordered = distinct[np.argsort(index[distinct], kind="stable")]
+    present, counts = np.unique(index[ordered], return_counts=True)
+    return present.tolist(), np.split(ordered, np.cumsum(counts)[:-1])
+
+
+def _in_order(dataset: xr.Dataset, configs: list[Configuration]) -> list[Configuration]:
+    """Return configurations in the order of the config, if it is known, or of the aggregate."""
+    order: dict[str, list[str]] = dataset.attrs.get("order", {})
+    position = {
+        name: {label: k for k, label in enumerate(order.get(name, []))}
+        for name in ("dataset", "solver")
+    }
+    last = len(configs)
+    return sorted(
+        configs,
+        key=lambda config: (
+            position["dataset"].get(config.dataset, last),
+            position["solver"].get(config.solver, last),
+        ),
+    )
 
 
 def _line_fields(
@@ -154,25 +207,6 @@ def _line_fields(
     for (_, solver), fields in _varied(methods, pairs).items():
         fields_by_solver[solver] = unique([*fields_by_solver.get(solver, []), *fields])
     return fields_by_solver
-
-
-def _groups(
-    dataset: xr.Dataset,
-    texts: Sequence[str],
-    specs: Sequence[dict[str, Any]],
-    pairs: Sequence[tuple[str, str]],
-) -> dict[tuple[str, str, bool, str], list[int]]:
-    """Return the positions of the runs by data set, solver, tuned and spec without seed."""
-    tuned: list[bool] = dataset["tuned"].values.tolist()
-    groups: dict[tuple[str, str, bool, str], list[int]] = {}
-    seen: set[tuple[Any, ...]] = set()
-    for run, text in enumerate(texts):
-        if (key := (*pairs[run], tuned[run], text)) in seen:
-            continue
-        seen.add(key)
-        identity = json.dumps({**specs[run], "seed": None}, sort_keys=True)
-        groups.setdefault((*pairs[run], tuned[run], identity), []).append(run)
-    return groups
 
 
 def _titles(dataset: xr.Dataset, solvers: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
@@ -218,9 +252,9 @@ def _method_fields(spec: Mapping[str, Any], problem: Mapping[str, Any]) -> dict[
     }
 
 
-def problem_key(name: str, spec: Mapping[str, Any]) -> str:
+def _problem_key(name: str, problem: Mapping[str, Any]) -> str:
     """Return a key that is equal for runs with comparable objectives."""
-    return json.dumps([name, _problem_fields(spec)], sort_keys=True)
+    return json.dumps([name, problem], sort_keys=True)
 
 
 def _varied(

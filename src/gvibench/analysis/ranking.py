@@ -1,6 +1,5 @@
 """Rank configurations by one rule, which tables and reports print."""
 
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -9,8 +8,15 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from gvibench.analysis.configurations import Configuration, Floats, problem_key
-from gvibench.analysis.gaps import final, gap, settled
+from gvibench.analysis.configurations import (
+    Configuration,
+    Floats,
+    by_run,
+    problem_codes,
+    specs_of,
+)
+from gvibench.analysis.efforts import lazy_efforts
+from gvibench.analysis.gaps import computed, final, gap
 
 __all__ = ["RULE", "TIE", "TIE_LEVEL", "Ranking"]
 
@@ -32,17 +38,13 @@ def _stopped_by_common_tolerance(dataset: xr.Dataset) -> NDArray[np.bool_]:
 
     How far such a run is below its tolerance depends only on the recording schedule.
     """
-    specs = [json.loads(spec) for spec in dataset["spec"].values]
-    problems = [
-        problem_key(name, spec) for name, spec in zip(dataset["dataset"].values, specs, strict=True)
-    ]
-    tolerances: dict[str, set[float | None]] = {}
-    for problem, spec in zip(problems, specs, strict=True):
-        tolerances.setdefault(problem, set()).add(spec["tolerance"])
-    is_common = {
-        problem: len(values) == 1 and None not in values for problem, values in tolerances.items()
-    }
-    common = np.array([is_common[problem] for problem in problems])
+    given = [spec["tolerance"] for spec in specs_of(dataset)]
+    tolerances = by_run(dataset, [np.nan if value is None else value for value in given])
+    problem = xr.DataArray(problem_codes(dataset), dims="run", name="problem")
+    grouped = xr.DataArray(tolerances, dims="run").groupby(problem)
+    # Without a tolerance, both are NaN and therefore not equal.
+    is_common = grouped.min(skipna=False) == grouped.max(skipna=False)
+    common = is_common.sel(problem=problem).values
     return np.asarray(common & (dataset["status"].values == "converged"))
 
 
@@ -58,9 +60,22 @@ class Ranking:
     @classmethod
     def of(cls, dataset: xr.Dataset) -> "Ranking":
         """Return the ranking for the runs of a study."""
-        gaps = final(gap(dataset, "objective").values)
-        gaps[_stopped_by_common_tolerance(dataset)] = 0.0
-        return cls(gaps, settled(dataset, TIE_LEVEL).iterations)
+        (effort,) = lazy_efforts(dataset, [("settled", TIE_LEVEL)]).values()
+        return cls.from_values(
+            dataset,
+            **computed(
+                {
+                    "gaps": final(gap(dataset, "objective")),
+                    "efforts": effort["iterations"],
+                }
+            ),
+        )
+
+    @classmethod
+    def from_values(cls, dataset: xr.Dataset, gaps: Floats, efforts: Floats) -> "Ranking":
+        """Return the ranking, given the final gaps and the efforts at `TIE_LEVEL`."""
+        gaps = np.where(_stopped_by_common_tolerance(dataset), 0.0, gaps)
+        return cls(gaps, efforts)
 
     def merit(self, configuration: Configuration) -> tuple[float, float, float]:
         """Return the criteria of the ranking. The lowest is best and equal ones are tied."""

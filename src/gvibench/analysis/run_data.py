@@ -22,7 +22,8 @@ class RunData:
     def __init__(self, dataset: xr.Dataset, run: int) -> None:
         self._dataset = dataset
         self._run = run
-        self._spec: dict[str, Any] = json.loads(dataset["spec"].values[run])
+        configuration = dataset["configuration_index"].values[run]
+        self._spec: dict[str, Any] = json.loads(dataset["spec"].values[configuration])
         self.step = float(self._spec["step"])
 
     def value(self, name: str) -> Any:
@@ -55,8 +56,7 @@ class RunData:
         """Return the iterations at which all given metrics are finite, and these metrics."""
         rows = [self._curve(name) for name in names]
         known = np.isfinite(rows).all(axis=0)
-        iteration = np.asarray(self._dataset["iteration"].values, dtype=float)
-        return iteration[known], *(row[known] for row in rows)
+        return self._curve("iteration")[known], *(row[known] for row in rows)
 
     def _curve(self, name: str) -> Floats:
         return np.asarray(self._dataset[name].values[self._run], dtype=float)
@@ -83,7 +83,7 @@ class RunData:
         means = np.asarray(self._dataset["path_mean"][self._run].values)[kept]
         factors = np.asarray(self._dataset[PATH][self._run].values)[kept]
         d = int(np.isfinite(means[0]).sum())  # Arrays are padded to the widest data set.
-        at = np.asarray(self._dataset["snapshot"].values, dtype=float)[kept]
+        at = np.asarray(self._dataset["snapshot_iteration"][self._run].values)[kept]
         return at, means[:, :d], factors[:, :d, :d]
 
     def _recorded_snapshots(self) -> np.ndarray:

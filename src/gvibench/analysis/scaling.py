@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from gvibench.analysis.configurations import configurations
-from gvibench.analysis.gaps import final
+from gvibench.analysis.gaps import final_values
 
 __all__ = ["OURS", "PAPER", "Runtime", "Work", "exponent", "measure"]
 
@@ -57,7 +57,7 @@ class Runtime:
 
 def measure(dataset: xr.Dataset) -> list[Runtime]:
     """Return the time per iteration of each solver at each size, in ascending order of size."""
-    seconds = final(dataset["seconds"].values)
+    seconds = final_values(dataset["seconds"])
     iterations = np.asarray(dataset["iterations_done"].values, dtype=float)
     rows, features = (dataset[name].values.tolist() for name in ("n_train", "d"))
     times_by_key: dict[tuple[str, str, int, int], list[float]] = {}

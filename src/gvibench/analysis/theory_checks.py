@@ -30,6 +30,9 @@ from gvibench.analysis.theory import (
 
 __all__ = ["CLAIMS", "Claim", "Inequality", "Measurement", "Verdict", "measure"]
 
+CURVES = ("objective", "grad_norm", "cov_eig_min", "factor_norm")
+BLOCK_RUNS = 1000
+"""Number of runs whose curves are in memory at a time."""
 SAME_POINT = 1e-8
 """Relative distance below which two Gaussians count as equal."""
 
@@ -126,13 +129,23 @@ def _verdict_of(inequality: Inequality | None) -> Verdict | None:
 
 def measure(dataset: xr.Dataset) -> list[Measurement]:
     """Return a measurement of each run, in the order of the study."""
-    measurements = []
-    for config in configurations(dataset):
-        for position in config.runs.tolist():
-            run = RunData(dataset, position)
-            blank = Measurement(config, run.value("seed"), run.why_not_measured())
-            measurements.append(blank if blank.missing else _measured(blank, run))
-    return measurements
+    measurements: dict[int, Measurement] = {}
+    configs = configurations(dataset)
+    config_of = {run: config for config in configs for run in config.runs.tolist()}
+    names = [name for name in CURVES if name in dataset]
+    for start in range(0, dataset.sizes["run"], BLOCK_RUNS):
+        block = dataset.isel(run=slice(start, start + BLOCK_RUNS))
+        block = block.assign_coords(iteration=block["iteration"].compute())
+        block = block.assign(block[names].compute())
+        for run in range(start, start + block.sizes["run"]):
+            if run in config_of:
+                measurements[run] = _measure_run(config_of[run], RunData(block, run - start))
+    return [measurements[run] for config in configs for run in config.runs.tolist()]
+
+
+def _measure_run(config: Configuration, run: RunData) -> Measurement:
+    blank = Measurement(config, run.value("seed"), run.why_not_measured())
+    return blank if blank.missing else _measured(blank, run)
 
 
 class _Gaps(NamedTuple):

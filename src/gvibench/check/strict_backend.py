@@ -10,7 +10,7 @@ the CUDA backend needs more than the array standard: output arguments and addres
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 from unittest.mock import patch
 
@@ -121,6 +121,9 @@ class StrictBackend:
         host: np.ndarray = values._array
         return host
 
+    def pack(self, values: Sequence[Array]) -> Array:
+        return strict.stack([strict.asarray(value) for value in values], axis=-1)
+
     def times_lower(self, rows: Array, lower: Array, out: Array | None = None) -> Array:
         return self._into(out, rows @ lower)
 
@@ -135,6 +138,16 @@ class StrictBackend:
 
     def row_norms(self, rows: Array) -> Array:
         return strict.sum(rows * rows, axis=-1)
+
+    def square_sum(self, matrix: Array) -> Array:
+        return strict.sum(matrix * matrix, axis=(-2, -1))
+
+    def log_diagonal(self, lower: Array) -> Array:
+        diagonal = strict.linalg.diagonal(lower)
+        return strict.sum(strict.log(strict.abs(diagonal)), axis=-1)
+
+    def count(self, mask: Array) -> Array:
+        return strict.count_nonzero(mask, axis=-1)
 
     def lower_times_lower(self, left: Array, right: Array) -> Array:
         return strict.tril(left @ right)

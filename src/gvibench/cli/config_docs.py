@@ -50,7 +50,7 @@ DEFAULT_STUDY: dict[str, Any] = {
 HEADER = """\
 # yaml-language-server: $schema=schema.json
 #
-# The default study. It uses bundled data, needs no download and takes about three minutes on two
+# The default study. It uses bundled data, needs no download and takes about two minutes on two
 # cores. To run a study of your own, write config/mine.yaml and run
 #
 #     snakemake --configfile config/mine.yaml

@@ -34,7 +34,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "solver": ("solver", "solver_options", "form", "step", "step_decay"),
     "start": ("init_scale", "mean_scale", "seed"),
     "budget": ("iterations", "seconds", "tolerance"),
-    "recording": ("record_every", "record", "snapshots"),
+    "recording": ("record_every", "test_every", "record", "snapshots"),
     "machine": ("threads", "device", "dtype"),
 }
 """Settings by their heading in `--help`. All others are listed under "further settings"."""

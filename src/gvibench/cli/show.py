@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gvibench.errors import UserError, suggest
 from gvibench.spec.messages import counted
+from gvibench.spec.statuses import UNUSABLE
 from gvibench.store.describe import describe_trace, settings_line
 from gvibench.store.kinds import ARCHIVE, OPTIMUM, PAGE, PREPARED, TRACE, kind_of
 from gvibench.store.remote import is_remote
@@ -53,27 +54,25 @@ def _packed(path: str) -> str:
     return "\n\n".join([headline, *(describe_trace(trace) for trace in traces)])
 
 
-def _round(path: str) -> str:
-    from gvibench.store.tuning_rounds import read_round
+def _trials(path: str) -> str:
+    from gvibench.store.trials import read_trials
 
-    steps, scales, share, _, traces = read_round(Path(path))
-    spec = traces[0].spec if traces else {}
+    stored = read_trials(Path(path))
+    trials = stored.trials
     lines = [
-        f"tuning round of {spec.get('solver')} on {spec.get('data', {}).get('dataset')}",
-        f"  {counted(len(traces), 'trial')} of {spec.get('iterations')} iterations: "
-        f"{_endings(traces)}",
-        f"  steps  {_numbers(steps)}",
-        f"  scales {_numbers(scales)}",
+        f"tuning of {stored.title}",
+        f"  {counted(len(trials), 'trial')} of up to "
+        f"{counted(max((trial.iterations for trial in trials), default=0), 'iteration')}: "
+        f"{_counts(trial.status for trial in trials)}",
+        f"  steps  {_numbers(sorted({trial.step for trial in trials}))}",
+        f"  scales {_numbers(sorted({trial.init_scale for trial in trials}))}",
     ]
-    if share < 1:
-        lines.append(f"  on {share:.2%} of the training rows")
-    finite = [trace for trace in traces if trace.attrs["status"] not in {"diverged", "failed"}]
-    if finite:
-        best = min(finite, key=lambda trace: float(trace.scalars["objective"][-1]))
+    usable = [trial for trial in trials if trial.status not in UNUSABLE]
+    if usable:
+        best = min(usable, key=lambda trial: float(trial.objective[-1]))
         lines.append(
-            f"  lowest objective {best.scalars['objective'][-1]:.8g} at step "
-            f"{best.spec['step'] * share:g}, scale {best.spec['init_scale']:g}, "
-            f"seed {best.spec['seed']}"
+            f"  lowest objective {best.objective[-1]:.8g} at step {best.step:g}, "
+            f"scale {best.init_scale:g}, seed {best.seed}"
         )
     return "\n".join(lines)
 
@@ -141,11 +140,11 @@ def _archive(path: str) -> str:
 def _study(dataset: "xr.Dataset") -> str:
     attrs = dataset.attrs
     title = f" ({attrs['title']})" if attrs.get("title") else ""
-    variables = [str(name) for name in dataset.data_vars if "iteration" in dataset[name].dims]
+    variables = [str(name) for name in dataset.data_vars if "record" in dataset[name].dims]
     return "\n".join(
         [
             f"study {attrs.get('study')}{title}: {counted(dataset.sizes['run'], 'run')} x "
-            f"{counted(dataset.sizes['iteration'], 'recorded iteration')}",
+            f"{counted(dataset.sizes['record'], 'record')}",
             f"  {_counts(dataset['status'].values.tolist())}",
             f"  data sets: {_names(dataset['dataset'].values.tolist())}",
             f"  solvers:   {_names(dataset['solver'].values.tolist())}",
@@ -175,7 +174,7 @@ DESCRIPTIONS: dict[str, Callable[[str], str]] = {
     OPTIMUM.name: _optimum,
     PREPARED.name: _prepared,
     "gvibench aggregate": _aggregate,
-    "gvibench tuning round": _round,
+    "gvibench tuning trials": _trials,
     "gvibench checkpoint": _checkpoint,
     ARCHIVE.name: _archive,
     PAGE.name: lambda path: f"gvibench report page: open {path} in a browser",

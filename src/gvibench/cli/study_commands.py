@@ -5,6 +5,7 @@ the folders of finished studies.
 """
 
 import os
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,7 +87,7 @@ def _add_finished(subparsers: Subparsers) -> None:
 
 def _plan(options: Options) -> None:
     from gvibench.spec.messages import duration
-    from gvibench.study.cost import estimate_cost
+    from gvibench.study.cost import estimate_cost, suggest_pack
     from gvibench.study.expand import require_own_files
 
     plan = _read_plan(options)
@@ -105,6 +106,12 @@ def _plan(options: Options) -> None:
         print(
             "still to do: nothing, unless code or config changed (check with 'snakemake --dry-run')"
         )
+    for study in plan.config.studies:
+        if pack := suggest_pack(plan, study):
+            print(
+                f"study '{study}' has many short runs: 'pack: {pack}' would put more seeds into "
+                "one job, and Snakemake would plan and start fewer jobs"
+            )
     if plan.needs_cuda:
         from gvibench.numerics.cuda_backend import why_unavailable
 
@@ -144,7 +151,7 @@ def _clean(options: Options) -> None:
     paths = orphans(_read_plan(options))
     for path in paths:
         if not options.dry_run:
-            path.unlink()
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
         print(path)
     verb = "would be removed" if options.dry_run else "removed"
     print(f"{len(paths)} files {verb}")

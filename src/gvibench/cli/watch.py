@@ -79,7 +79,8 @@ class Watcher:
 
 def _curve(progress: Progress, job: RunJob, width: int) -> Iterator[str]:
     """Yield the name of a run, its progress and, after the first checkpoint, a chart."""
-    yield f"{job.dataset}, {job.solver}, {Path(job.path).parent.name}, seed {job.specs[0].seed}"
+    seed = job.specs[min(progress.ended, len(job.specs) - 1)].seed
+    yield f"{job.dataset}, {job.solver}, {Path(job.path).parent.name}, seed {seed}"
     try:
         iteration, objective = checkpoint_objectives(checkpoint_path(Path(job.path)))
     except UserError:  # not written yet, or just removed

@@ -13,6 +13,7 @@ __all__ = [
     "Descent",
     "gradient_tolerance",
     "judge",
+    "settled_tolerance",
 ]
 
 CONVERGED_NORM = 1e-3
@@ -20,6 +21,9 @@ CONVERGED_NORM = 1e-3
 |gradient|^2 / (2 gamma), so that this norm corresponds to a gap of 5e-7 nat."""
 COLLAPSED_NORM = 1e-6
 """Maximum gradient norm of a converged run at gamma = 0."""
+SETTLED_NORM = 1e-6
+"""Maximum gradient norm at gamma = 1 at which a trial of the tuning stage ends early. Its objective
+is then within about 5e-13 nat of the optimum, so that no later iterate can change the choice."""
 STALLED_SHARE = 1e-9
 """Minimum decrease of the objective that counts, as a share of its total decrease so far."""
 STALLED_ITERATIONS = 10
@@ -35,6 +39,11 @@ def gradient_tolerance(gamma: float, tolerance: float | None) -> float:
     if tolerance is not None:
         return tolerance
     return CONVERGED_NORM * math.sqrt(gamma) if gamma > 0 else COLLAPSED_NORM
+
+
+def settled_tolerance(gamma: float) -> float:
+    """Return the maximum gradient norm at which a trial ends early, for gamma > 0."""
+    return SETTLED_NORM * math.sqrt(gamma)
 
 
 @dataclass
@@ -55,10 +64,13 @@ class Descent:
         """Return the progress of a run at its initial state."""
         return cls(first, rounding, first)
 
+    def min_decrease(self) -> float:
+        """Return the minimum decrease of the objective that counts."""
+        return STALLED_SHARE * (self.first - self.best) + self.rounding * abs(self.best)
+
     def update(self, iteration: int, objective: float) -> None:
         """Update the best objective with an iterate."""
-        min_decrease = STALLED_SHARE * (self.first - self.best) + self.rounding * abs(self.best)
-        if objective < self.best - min_decrease:
+        if objective < self.best - self.min_decrease():
             self.best, self.best_iteration = objective, iteration
 
     def has_stalled(self, iteration: int) -> bool:

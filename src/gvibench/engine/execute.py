@@ -17,7 +17,7 @@ from gvibench.store.prepared import Prepared
 from gvibench.store.provenance import machine, versions
 from gvibench.store.traces import Trace
 
-__all__ = ["CHECKPOINT_SECONDS", "Clock", "backend_of", "build_trace", "execute"]
+__all__ = ["CHECKPOINT_SECONDS", "Clock", "backend_of", "execute"]
 
 CHECKPOINT_SECONDS = 120.0
 """Default interval between checkpoints."""
@@ -58,17 +58,17 @@ def execute(
     no_step
         Reason why tuning found no step size. The run then fails at its initial state.
     """
-    clock = Clock()
     with backend_of(spec) as backend:
         checkpoints = None
         if checkpoint is not None:
-            identity = f"{spec.spec_hash} {code_hash}"
+            identity = f"{spec.spec_hash} {code_hash} {data.content_hash}"
             checkpoints = Checkpoints(checkpoint, identity, checkpoint_every)
         run = Run(spec, data, backend, checkpoints, progress)
+        clock = Clock()  # Building the run has imported all code and loaded the kernels.
         run.start(no_step)
         while run.is_active:
             run.step()
-        return build_trace(run, data, clock, code_hash, exclusive=exclusive)
+        return _build_trace(run, data, clock, code_hash, exclusive=exclusive)
 
 
 @contextlib.contextmanager
@@ -92,22 +92,17 @@ class Clock:
         return time.perf_counter() - wall, time.process_time() - cpu
 
 
-def build_trace(
-    run: Run,
-    data: Prepared,
-    clock: Clock,
-    code_hash: str,
-    *,
-    exclusive: bool,
-    lockstep_size: int = 1,
+def _build_trace(
+    run: Run, data: Prepared, clock: Clock, code_hash: str, *, exclusive: bool
 ) -> Trace:
-    """Build the trace of a finished run. Runs in lockstep share their time evenly."""
+    """Build the trace of a finished run."""
     iterates = run.finish()
-    wall, cpu = (seconds / lockstep_size for seconds in clock.read())
+    wall, cpu = clock.read()
     attrs = {
         "spec": run.spec.canonical(),
         "spec_hash": run.spec.spec_hash,
         "code_hash": code_hash,
+        "data_hash": data.content_hash,
         "status": run.status,
         "reason": run.reason,
         "iterations_done": run.recorder.iteration[-1],
@@ -120,7 +115,6 @@ def build_trace(
         "dtype": run.spec.dtype,
         "threads": run.spec.threads,
         "exclusive": exclusive,
-        "lockstep_size": lockstep_size,
         "versions": versions(),
         **machine(),
         "wall_seconds": wall,

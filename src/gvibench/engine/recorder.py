@@ -3,45 +3,68 @@
 import contextlib
 import dataclasses
 import math
+from array import array
 from collections.abc import Callable
 
 import numpy as np
 
 from gvibench.engine.endings import Descent
+from gvibench.engine.schedule import Schedule
 from gvibench.errors import Diverged
 from gvibench.models.base import Model
+from gvibench.models.protocols import Objectives, Oracle
 from gvibench.numerics.base import Array
 from gvibench.solvers.base import State
-from gvibench.spec.metrics import METRICS
+from gvibench.spec.metrics import METRICS, TEST_METRICS
 from gvibench.spec.run import RunSpec
 
 __all__ = ["Recorder"]
 
-LOG_POINTS = 200
-"""Number of records of a logarithmic schedule, before duplicates are removed."""
 BLOW_UP = 1e6
 """Increase of the objective, relative to the size of its initial value, above which a run has
 diverged. A run that ends above its start by less has failed (see `endings`)."""
+FIRST_TEST = METRICS.index(TEST_METRICS[0])
+"""Column of the first test metric. The others follow it."""
+NO_TEST = [math.nan] * len(TEST_METRICS)
+"""Test metrics of a record at which they are not due."""
 
 
 class Recorder:
-    """Buffers of the recorded iterates. All recorded objectives are finite, except the first."""
+    """Buffers of the recorded iterates. All recorded objectives are finite, except the first.
 
-    def __init__(self, spec: RunSpec, model: Model) -> None:
+    Parameters
+    ----------
+    spec
+        Specification of the run, with its recording schedule.
+    model
+        Model of the run.
+    objective_only
+        Whether to record only the objective and, if the run has a tolerance, the gradient norm.
+    """
+
+    def __init__(self, spec: RunSpec, model: Model, objective_only: bool = False) -> None:
+        if objective_only:
+            spec = spec.replace(snapshots=0, record=())
         self.model = model
+        self.objective_only = objective_only
+        self._schedule = Schedule(spec)
         self._extras = [name for name in spec.record if name in EXTRA_SCALARS]
+        self._columns = [*METRICS, *self._extras]
+        if objective_only:
+            self._columns = ["objective"] if spec.tolerance is None else ["objective", "grad_norm"]
         self._stores_means = spec.snapshots > 0
         self._stores_factors = self._stores_means and "covariance_factor_path" in spec.record
-        self._every = spec.record_every
-        self._schedule = _log_spaced(spec.iterations, LOG_POINTS)
-        self._snapshots = _log_spaced(spec.iterations, spec.snapshots - 1)
+        self._ends_early = objective_only and spec.gamma > 0 and model.sampling is None
         self._limit = math.inf
-        self._rows: list[np.ndarray] = []
+        self._numbers = array("d")  # the rows of the table of records, one after the other
         self._seconds: list[float] = []
+        self._restored_test: list[float] = []
         self.last: State
         """Last recorded state."""
         self.descent: Descent
         """Progress of the objective."""
+        self.settled_norm = math.inf
+        """Gradient norm of the last state at which the objective of a trial had settled."""
         self.iteration: list[int] = []
         self.snapshot: list[int] = []
         self.means: list[np.ndarray] = []
@@ -52,17 +75,15 @@ class Recorder:
 
         The last iteration is always recorded.
         """
-        return self.is_due(iteration) or iteration in self._snapshots
+        return self._schedule.records(iteration) or self._schedule.has_snapshot(iteration)
 
     def is_due(self, iteration: int) -> bool:
         """Return whether the schedule of the metrics contains this iteration."""
-        if self._every == "log":
-            return iteration in self._schedule
-        return iteration % self._every == 0
+        return self._schedule.records(iteration)
 
     def start(self, state: State) -> None:
         """Record the initial state and set the limit above which the objective has blown up."""
-        self._store(state, self._measure(state), 0.0)
+        self._store(state, self.measure(state), 0.0)
         self._take_snapshot(state)
         first = self.objective
         self._limit = first + BLOW_UP * (1.0 + abs(first))
@@ -70,27 +91,56 @@ class Recorder:
         self.descent = Descent.start(first, rounding)
         self._check(first)
 
-    def record(self, state: State, seconds: float, metrics: Array | None = None) -> None:
+    def record(
+        self,
+        state: State,
+        seconds: float,
+        objectives: Objectives | None = None,
+        metrics: Array | None = None,
+    ) -> None:
         """Record metrics and a snapshot if they are due. Raise `Diverged` if the run has diverged.
 
-        `metrics` are the metrics of the model, if they have already been computed.
+        `objectives` are those of the state, and `metrics` is the result of `measure`, if they have
+        already been computed.
         """
-        if self.is_due(state.iteration):
-            self._record_metrics(state, seconds, metrics)
-        if state.iteration in self._snapshots:
+        if self._schedule.records(state.iteration):
+            self._record_metrics(state, seconds, objectives, metrics)
+        if self._schedule.has_snapshot(state.iteration):
             self._take_snapshot(state)
 
-    def _record_metrics(self, state: State, seconds: float, metrics: Array | None = None) -> None:
-        row = self._measure(state, metrics)
-        self._check(float(row[0]))
-        self._store(state, row, seconds)
-        self.descent.update(state.iteration, float(row[0]))
+    def _record_metrics(
+        self,
+        state: State,
+        seconds: float,
+        objectives: Objectives | None = None,
+        metrics: Array | None = None,
+    ) -> None:
+        if metrics is None:
+            metrics = self.measure(state, objectives)
+        if self.model.sampling is not None:  # `check` has seen an estimate
+            objective = float(metrics[0])
+            self._check(objective)
+            self.descent.update(state.iteration, objective)
+        before = self.iteration[-1], self.objective
+        self._store(state, metrics, seconds)
+        if self._ends_early and self._has_settled(*before):
+            self.settled_norm = float(self.model.fisher_norm(state.factor, state.oracle))
+
+    def _has_settled(self, previous_iteration: int, previous_objective: float) -> bool:
+        """Return whether the objective hardly changed up to a point of the logarithmic schedule."""
+        change = abs(self.objective - previous_objective)
+        return change <= self.descent.min_decrease() and self._schedule.passes_log_point(
+            previous_iteration, self.iteration[-1]
+        )
 
     def finish(self, state: State, seconds: float) -> None:
         """Record the last state even if it is not due, unless its objective is not finite."""
         if state.iteration != self.iteration[-1]:
             with contextlib.suppress(Diverged):
                 self._record_metrics(state, seconds)
+        if not self.objective_only:
+            first = len(self._numbers) - len(self._columns) + FIRST_TEST
+            self._numbers[first : first + len(TEST_METRICS)] = array("d", self._test_of_last())
         # The last snapshot must be the last record. Drop snapshots after it, whose objective was
         # not finite.
         while self.snapshot and self.snapshot[-1] > self.last.iteration:
@@ -98,9 +148,9 @@ class Recorder:
         if self.snapshot and self.last.iteration != self.snapshot[-1]:
             self._take_snapshot(self.last)
 
-    def objective_of(self, state: State) -> Array:
-        """Return the objective of a state, on the device."""
-        return self.model.objectives(state.mean, state.factor, state.oracle.value).objective
+    def objectives_of(self, state: State) -> Objectives:
+        """Return the objectives of a state, on the device."""
+        return self.model.objectives(state.mean, state.factor, state.oracle.value)
 
     def check(self, objectives: list[Array], last_iteration: int) -> None:
         """Raise `Diverged` if an objective is not finite or has blown up.
@@ -128,23 +178,27 @@ class Recorder:
     @property
     def objective(self) -> float:
         """Objective of the last recorded state."""
-        return float(self._rows[-1][0])
+        return self._numbers[-len(self._columns)]
 
     @property
     def grad_norm(self) -> float:
-        """Gradient norm of the last recorded state."""
-        return float(self._rows[-1][METRICS.index("grad_norm")])
+        """Gradient norm of the last recorded state, computed now if it is not recorded."""
+        if "grad_norm" in self._columns:
+            return self._numbers[self._columns.index("grad_norm") - len(self._columns)]
+        oracle = self._full_oracle(self.last)
+        return float(self.model.fisher_norm(self.last.factor, oracle))
 
     def scalars(self) -> dict[str, np.ndarray]:
         """Return the recorded values along the iterations, by name."""
-        table = np.array(self._rows)
-        columns = {name: table[:, k] for k, name in enumerate([*METRICS, *self._extras])}
+        table = self._table()
+        columns = {name: table[:, k] for k, name in enumerate(self._columns)}
         return {**columns, "seconds": np.array(self._seconds)}
 
     def dump(self) -> dict[str, np.ndarray]:
         """Return everything recorded so far as arrays, for a checkpoint."""
         arrays = {
-            "rows": np.array(self._rows),
+            "rows": self._table(),
+            "last_test": np.array([] if self.objective_only else self._test_of_last()),
             "seconds": np.array(self._seconds),
             "iteration": np.array(self.iteration),
             "snapshot": np.array(self.snapshot, dtype=np.int64),
@@ -162,7 +216,8 @@ class Recorder:
         rows, seconds, iteration, limit, descent = (dumped[name] for name in needed)
         first, rounding, best, best_iteration = descent.tolist()
         self.descent = Descent(first, rounding, best, int(best_iteration))
-        self._rows = list(rows)
+        self._numbers = array("d", rows.ravel())
+        self._restored_test = list(dumped.get("last_test", []))
         self._seconds = seconds.tolist()
         self.iteration = iteration.tolist()
         self.snapshot = dumped["snapshot"].tolist() if "snapshot" in dumped else []
@@ -171,19 +226,60 @@ class Recorder:
         self._limit = float(limit)
         self.last = state
 
-    def _measure(self, state: State, metrics: Array | None = None) -> np.ndarray:
-        model, xp = self.model, self.model.backend.xp
-        if metrics is None:
-            metrics = model.metrics(state.mean, state.factor, state.oracle)
-        extras = [xp.asarray(EXTRA_SCALARS[name](model, state)) for name in self._extras]
-        row = xp.concatenate([metrics, xp.stack(extras)]) if extras else metrics
-        return model.backend.to_host(row)
+    def measure(self, state: State, objectives: Objectives | None = None) -> Array:
+        """Return the metrics that are due at a state, on the device.
 
-    def _store(self, state: State, row: np.ndarray, seconds: float) -> None:
+        The state may be a stack of states of runs with the same schedule. `objectives` are those of
+        the state if they have already been computed.
+        """
+        model = self.model
+        if not self.objective_only:
+            tests = self._schedule.tests(self.iteration, state.iteration)
+            return model.metrics(
+                state.mean, state.factor, state.oracle, objectives, with_test=tests
+            )
+        oracle = self._full_oracle(state)
+        if objectives is None or oracle is not state.oracle:
+            objectives = model.objectives(state.mean, state.factor, oracle.value)
+        if len(self._columns) == 1:
+            return model.backend.pack([objectives.objective])
+        return model.backend.pack([objectives.objective, model.fisher_norm(state.factor, oracle)])
+
+    def _full_oracle(self, state: State) -> Oracle:
+        """Return the oracle of all rows at a state."""
+        if self.model.sampling is None:
+            return state.oracle
+        return self.model.full_oracle(state.mean, state.factor, "hessian")
+
+    def _store(self, state: State, metrics: Array, seconds: float) -> None:
+        """Append a row to the table. Test metrics are NaN if `metrics` does not contain them."""
+        model = self.model
+        if self._extras:
+            extras = [EXTRA_SCALARS[name](model, state) for name in self._extras]
+            metrics = model.backend.xp.concatenate([metrics, model.backend.pack(extras)])
+        row = model.backend.to_host(metrics).tolist()
+        if len(row) < len(self._columns):
+            row[FIRST_TEST:FIRST_TEST] = NO_TEST
+        self._numbers.extend(row)
         self.last = state
         self.iteration.append(state.iteration)
-        self._rows.append(row)
         self._seconds.append(seconds)
+
+    def _test_of_last(self) -> list[float]:
+        """Return the test metrics of the last record, computed now if they were not due."""
+        first = len(self._numbers) - len(self._columns) + FIRST_TEST
+        recorded = self._numbers[first : first + len(TEST_METRICS)].tolist()
+        if not math.isnan(recorded[0]):
+            return recorded
+        if self.last.iteration != self.iteration[-1]:  # a resumed run that has not recorded yet
+            return self._restored_test
+        model = self.model
+        test = model.test_metrics(self.last.mean, self.last.factor)
+        numbers: list[float] = model.backend.to_host(model.backend.pack(test)).tolist()
+        return numbers
+
+    def _table(self) -> np.ndarray:
+        return np.array(self._numbers).reshape(-1, len(self._columns))
 
     def _take_snapshot(self, state: State) -> None:
         if not self._stores_means:
@@ -199,12 +295,6 @@ class Recorder:
         self.means.pop()
         if self._stores_factors:
             self.factors.pop()
-
-
-def _log_spaced(last: int, count: int) -> frozenset[int]:
-    if last < 1 or count < 1:
-        return frozenset()
-    return frozenset(np.rint(np.geomspace(1, last, count)).astype(int).tolist())
 
 
 def _eigenvalues(model: Model, state: State) -> Array:

@@ -8,10 +8,10 @@ import numpy as np
 
 from gvibench import models, solvers
 from gvibench.engine.checkpointing import Checkpoints
-from gvibench.engine.endings import gradient_tolerance, judge
+from gvibench.engine.endings import gradient_tolerance, judge, settled_tolerance
 from gvibench.engine.recorder import Recorder
 from gvibench.errors import Diverged, UserError
-from gvibench.models.protocols import Rows
+from gvibench.models.protocols import Objectives, Rows
 from gvibench.models.reduction import Reduction, reduce_problem
 from gvibench.numerics.base import Array, Backend
 from gvibench.solvers.base import State
@@ -40,6 +40,8 @@ class StepResult(NamedTuple):
     """Solver time of these steps in seconds."""
     metrics: Array | None = None
     """Metrics of the state, if they are known already."""
+    objectives: Objectives | None = None
+    """Objectives of the state, if they are known already."""
 
 
 class Run:
@@ -57,6 +59,9 @@ class Run:
         File for checkpoints, if the run can be resumed.
     progress
         Function that is called after each step, outside the solver time.
+    objective_only
+        Whether to record only the objective, for trials of the tuning stage. Such a run ends as
+        soon as its objective cannot decrease any more (see `endings.SETTLED_NORM`).
     """
 
     state: State
@@ -69,6 +74,8 @@ class Run:
         backend: Backend,
         checkpoints: Checkpoints | None = None,
         progress: Progress | None = None,
+        *,
+        objective_only: bool = False,
     ) -> None:
         if data.spec != spec.data:
             raise UserError(
@@ -78,7 +85,7 @@ class Run:
         self.spec = spec
         self.solver = solvers.create(spec.solver, spec.solver_options)
         self._build_model(data, backend)
-        self.recorder = Recorder(spec, self.model)
+        self.recorder = Recorder(spec, self.model, objective_only)
         self.seconds = 0.0
         self.warmup_seconds = 0.0
         self.status = ""
@@ -89,6 +96,7 @@ class Run:
         self._progress = progress
         self._steps_between_syncs = backend.steps_between_syncs
         self._ended = False
+        self._settled_tolerance = settled_tolerance(spec.gamma)
 
     def _build_model(self, data: Prepared, backend: Backend) -> None:
         train, test = Rows(data.train_x, data.train_y), Rows(data.test_x, data.test_y)
@@ -162,10 +170,12 @@ class Run:
             # Repeat from the last valid state, one step at a time, to find the first invalid one.
             self._steps_between_syncs = 1
 
-    def _accept(self, state: State, elapsed: float, metrics: Array | None) -> None:
-        if self.recorder.wants(state.iteration):
-            self.recorder.record(state, self.seconds + elapsed, metrics)
-        self.state, self.seconds = state, self.seconds + elapsed
+    def _accept(
+        self, state: State, elapsed: float, metrics: Array | None, objectives: Objectives | None
+    ) -> None:
+        seconds = self.seconds + elapsed
+        self.recorder.record(state, seconds, objectives, metrics)
+        self.state, self.seconds = state, seconds
         if reason := self._reason_to_stop():
             self._budget, self._ended = reason, True
             return
@@ -180,9 +190,8 @@ class Run:
         recorder.finish(self.state, self.seconds)
         if not self.status:
             last = recorder.iteration[-1], recorder.objective, recorder.grad_norm
-            tolerance = gradient_tolerance(self.spec.gamma, self.spec.tolerance)
-            self._end(*judge(recorder.descent, *last, tolerance, self._budget))
-        if not self.spec.snapshots:
+            self._end(*judge(recorder.descent, *last, self._tolerance(), self._budget))
+        if not self.spec.snapshots or recorder.objective_only:
             return {}
         means = np.array(recorder.means)
         if self.reduction is not None:
@@ -208,11 +217,12 @@ class Run:
             timer.start()
             state = self.solver.step(state, self.model, self.step_size(state.iteration))
             timer.stop()
-            objectives.append(self.recorder.objective_of(state))
-            if self.is_recorded(state.iteration):
+            computed = self.recorder.objectives_of(state)
+            objectives.append(computed.objective)
+            if count > 1 and self.is_recorded(state.iteration):
                 break
         self.recorder.check(objectives, state.iteration)
-        return StepResult(state, timer.read())
+        return StepResult(state, timer.read(), objectives=computed)
 
     def _warm_up(self) -> None:
         """Take one step and discard it, so that compilation is not part of the solver time."""
@@ -224,12 +234,22 @@ class Run:
         self.warmup_seconds = timer.read()
 
     def _reason_to_stop(self) -> str:
-        spec, grad_norm = self.spec, self.recorder.grad_norm
+        spec, recorder = self.spec, self.recorder
         if spec.seconds is not None and self.seconds >= spec.seconds:
             return f"{spec.seconds:g} s of solver time used"
-        if spec.tolerance is not None and grad_norm <= spec.tolerance:
+        if spec.tolerance is not None and recorder.grad_norm <= spec.tolerance:
             return f"tolerance reached after {self.state.iteration} iterations"
+        if self._has_settled():
+            return f"objective settled after {self.state.iteration} iterations"
         return ""
+
+    def _has_settled(self) -> bool:
+        return self.recorder.settled_norm <= self._settled_tolerance
+
+    def _tolerance(self) -> float:
+        """Return the maximum gradient norm of a converged run."""
+        tolerance = gradient_tolerance(self.spec.gamma, self.spec.tolerance)
+        return max(tolerance, self.recorder.settled_norm) if self._has_settled() else tolerance
 
     def _end(self, status: str, reason: str) -> None:
         self.status, self.reason, self._ended = status, reason, True

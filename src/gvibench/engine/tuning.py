@@ -7,17 +7,22 @@ the best point.
 
 A point is excluded if one of its trials diverged or ended above its starting objective. Points are
 compared by the mean of their final objectives over the tuning seeds.
+
+The rounds depend only on the results of their trials. So a job that finds trials of an earlier one,
+which was interrupted or had other settings, takes the same way and runs only what is missing.
 """
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gvibench.engine.lockstep import execute_lockstep
+from gvibench.engine.lockstep import run_trials
+from gvibench.engine.run import Run
 from gvibench.engine.tuning_grid import (
     Edge,
     Grid,
@@ -27,91 +32,107 @@ from gvibench.engine.tuning_grid import (
     first_grid,
     points,
 )
+from gvibench.errors import UserError
+from gvibench.spec.canonical import hash_values
 from gvibench.spec.run import RunSpec
 from gvibench.spec.tuning import MAX_EXTENSIONS
 from gvibench.store.prepared import Prepared
-from gvibench.store.traces import Trace
-from gvibench.store.tuning_rounds import TUNED, Round, read_round, write_round
+from gvibench.store.trials import TUNED, Key, StoredTrials, Trial, read_trials, write_trials
 
-__all__ = ["next_grid", "try_grid"]
+__all__ = ["Round", "Trials", "next_grid", "try_grid", "tune"]
+
+SAVE_SECONDS = 10.0
+"""Minimum time between two saves of the trials within a round."""
 
 
-def try_grid(
-    template: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    grid: Grid,
-    data: Prepared,
-    out: Path,
-    code_hash: str = "",
-) -> None:
-    """Run the trials of a grid, extend the grid while its best point is at an edge, and write them.
+@dataclass(frozen=True)
+class Round:
+    """Grid of a round, after its extensions, and the trials of its points."""
+
+    grid: Grid
+    extensions: dict[str, int]
+    """Number of grid extensions, by field."""
+    trials: list[Trial]
+
+
+class Trials:
+    """Trials of one solver on one data set, which are run once and kept in a file.
 
     Parameters
     ----------
     template
         Spec of a trial; its step, initial scale and seed are replaced.
-    settings
-        Settings of the study's tuning stage.
-    grid
-        Step sizes and initial scales to start with.
     data
         Prepared data.
-    out
-        File for the round.
+    rows
+        Maximum number of training rows, or None for all.
+    path
+        File of the trials. Trials of the same template, data and code are taken from it.
     code_hash
-        Hash of the code, stored in the traces.
+        Hash of the code of the trials.
     """
-    part, share = _subsample(data, settings["rows"])
-    traces: dict[str, Trace] = {}
-    extensions: Counter[Edge] = Counter()
 
-    def run(wanted: Grid) -> None:
-        for step in wanted.steps:
-            specs = _trials(template, settings["seeds"], step, wanted.scales, share)
-            new = {name: spec for name, spec in specs.items() if name not in traces}
-            results = execute_lockstep(list(new.values()), part, code_hash=code_hash)
-            traces.update(zip(new, results, strict=True))
+    def __init__(
+        self,
+        template: Mapping[str, Any],
+        data: Prepared,
+        rows: int | None = None,
+        path: Path | None = None,
+        code_hash: str = "",
+    ) -> None:
+        self._template = template
+        self._part, self.share = _subsample(data, rows)
+        self._path = path
+        fixed = {name: value for name, value in template.items() if name not in (*TUNED, "seed")}
+        self._identity = hash_values([fixed, rows, code_hash, data.content_hash])
+        self._known = self._stored()
+        self._saved, self._saved_at = len(self._known), time.monotonic()
 
-    def extendable_edges() -> list[Edge]:
-        best = best_point(points(traces.values(), share), settings["prefer"])
-        return [edge for edge in grid.edges(best) if extensions[edge] < MAX_EXTENSIONS]
+    def _stored(self) -> dict[Key, Trial]:
+        if self._path is None or not self._path.exists():
+            return {}
+        try:
+            stored = read_trials(self._path)
+        except UserError:  # damaged: run them again
+            return {}
+        same = stored.identity == self._identity
+        return {trial.key: trial for trial in stored.trials} if same else {}
 
-    run(grid)
-    while edges := extendable_edges():
-        extensions[edges[0]] += 1
-        grid = grid.extended(edges[0])
-        run(grid)
-    counts: Counter[str] = Counter(edge.field for edge in extensions.elements())
-    tuning_round = Round(
-        grid.steps,
-        grid.scales,
-        share,
-        {field: counts[field] for field in TUNED},
-        list(traces.values()),
-    )
-    write_round(out, tuning_round, list(traces))
+    def run(self, step: float, scales: Iterable[float], seeds: Iterable[int]) -> list[Trial]:
+        """Return the trials of a step size with each initial scale and each seed."""
+        seeds = list(seeds)
+        keys = [(step, scale, seed) for scale in scales for seed in seeds]
+        missing = [key for key in keys if key not in self._known]
+        runs = run_trials([self.spec(*key) for key in missing], self._part)
+        for key, run in zip(missing, runs, strict=True):
+            self._known[key] = _trial(key, run)
+            if time.monotonic() - self._saved_at > SAVE_SECONDS:
+                self.save()
+        return [self._known[key] for key in keys]
+
+    def save(self) -> None:
+        """Write the trials, if there are new ones."""
+        if self._path is not None and len(self._known) > self._saved:
+            data = self._template["data"]["dataset"]
+            title = f"{self._template['solver']} on {data}"
+            trials = list(self._known.values())
+            write_trials(self._path, StoredTrials(self._identity, title, trials))
+        self._saved, self._saved_at = len(self._known), time.monotonic()
+
+    def spec(self, step: float, scale: float, seed: int) -> RunSpec:
+        """Return the spec of a trial."""
+        # The loss of a share of the rows is about that share of the whole loss. With beta and gamma
+        # multiplied by the share and steps divided by it, each solver takes the path that it would
+        # take on the whole problem if each of these rows occurred several times.
+        scaled = {name: self.share * self._template[name] for name in ("beta", "gamma")}
+        own = {"step": step / self.share, "init_scale": scale, "seed": seed}
+        return RunSpec.from_dict({**self._template, **scaled, **own})
 
 
-def _trials(
-    template: Mapping[str, Any],
-    seeds: Iterable[int],
-    step: float,
-    scales: Iterable[float],
-    share: float,
-) -> dict[str, RunSpec]:
-    """Return the trials of a step size with each initial scale and each seed, by name."""
-    # The loss of a share of the rows is about that share of the whole loss. With beta and gamma
-    # multiplied by the share and steps divided by it, each solver takes the path that it would take
-    # on the whole problem if each of these rows occurred several times.
-    scaled = {name: share * template[name] for name in ("beta", "gamma")}
-    fixed = {**template, **scaled, "step": step / share}
-    return {
-        f"step-{step!r}_scale-{scale!r}_seed-{seed}": RunSpec.from_dict(
-            {**fixed, "init_scale": scale, "seed": seed}
-        )
-        for scale in scales
-        for seed in seeds
-    }
+def _trial(key: Key, run: Run) -> Trial:
+    recorder = run.recorder
+    objective = recorder.scalars()["objective"]
+    return Trial(*key, run.status, run.seconds, np.array(recorder.iteration), objective)
 
 
 def _subsample(data: Prepared, rows: int | None) -> tuple[Prepared, float]:
@@ -125,17 +146,49 @@ def _subsample(data: Prepared, rows: int | None) -> tuple[Prepared, float]:
     return part, rows / total
 
 
-def next_grid(path: Path, settings: Mapping[str, Any]) -> Grid:
-    """Return the grid of the round after the one in `path`, as large as the first grid."""
-    previous = read_round(path)
-    first = first_grid(settings)
-    best = best_point(points(previous.traces, previous.share), settings["prefer"])
+def tune(trials: Trials, settings: Mapping[str, Any]) -> list[Round]:
+    """Return all rounds, with the given settings of the study's tuning stage."""
+    rounds: list[Round] = []
+    for _ in range(settings["rounds"]):
+        grid = next_grid(rounds[-1], settings) if rounds else first_grid(settings)
+        rounds.append(try_grid(trials, settings, grid))
+        trials.save()
+    return rounds
+
+
+def try_grid(trials: Trials, settings: Mapping[str, Any], grid: Grid) -> Round:
+    """Run the trials of a grid, and extend the grid while its best point is at an edge."""
+    tried: dict[Key, Trial] = {}
+    extensions: Counter[Edge] = Counter()
+
+    def run(wanted: Grid) -> None:
+        for step in wanted.steps:
+            found = trials.run(step, wanted.scales, settings["seeds"])
+            tried.update({trial.key: trial for trial in found})
+
+    def extendable_edges() -> list[Edge]:
+        best = best_point(points(tried.values()), settings["prefer"])
+        return [edge for edge in grid.edges(best) if extensions[edge] < MAX_EXTENSIONS]
+
+    run(grid)
+    while edges := extendable_edges():
+        extensions[edges[0]] += 1
+        grid = grid.extended(edges[0])
+        run(grid)
+    counts: Counter[str] = Counter(edge.field for edge in extensions.elements())
+    return Round(grid, {field: counts[field] for field in TUNED}, list(tried.values()))
+
+
+def next_grid(previous: Round, settings: Mapping[str, Any]) -> Grid:
+    """Return the grid of the next round, as large as the first grid."""
+    first, grid = first_grid(settings), previous.grid
+    best = best_point(points(previous.trials), settings["prefer"])
     if best is None:  # no point worked, so try smaller steps and smaller scales
         return Grid(
-            continued_below(previous.steps, len(first.steps)),
-            continued_below(previous.scales, len(first.scales)),
+            continued_below(grid.steps, len(first.steps)),
+            continued_below(grid.scales, len(first.scales)),
         )
     return Grid(
-        around(previous.steps, best.step, len(first.steps)),
-        around(previous.scales, best.init_scale, len(first.scales)),
+        around(grid.steps, best.step, len(first.steps)),
+        around(grid.scales, best.init_scale, len(first.scales)),
     )

@@ -9,26 +9,41 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from gvibench.engine.tuning import Round
 from gvibench.engine.tuning_grid import Edge, Field, Grid, Point, best_point, points
 from gvibench.store.choices import Choice, write_choice
-from gvibench.store.tuning_rounds import TUNED, read_round
+from gvibench.store.trials import TUNED
 
 __all__ = ["choose"]
 
 FIELD_NAMES: dict[Field, str] = {"step": "step", "init_scale": "initial scale"}
 
 
-def choose(rounds: Sequence[Path], out: Path, prefer: str) -> Choice:
-    """Choose the best point of all rounds and write it and all other points as JSON."""
-    contents = [read_round(path) for path in rounds]
-    traces = [trace for tuning_round in contents for trace in tuning_round.traces]
-    share = contents[0].share
-    summaries = points(traces, share)
+def choose(
+    rounds: Sequence[Round], out: Path, prefer: str, share: float = 1.0, iterations: int = 0
+) -> Choice:
+    """Choose the best point of all rounds and write it and all other points as JSON.
+
+    Parameters
+    ----------
+    rounds
+        Rounds, which may have trials in common.
+    out
+        File for the choice.
+    prefer
+        `safe` or `quick`, the preference among equal points.
+    share
+        Share of the training rows that the trials used.
+    iterations
+        Number of iterations of a trial that neither diverges nor converges.
+    """
+    trials = list({trial.key: trial for each in rounds for trial in each.trials}.values())
+    summaries = points(trials)
     tried = Grid(
         tuple(sorted({point.step for point in summaries})),
         tuple(sorted({point.init_scale for point in summaries})),
     )
-    extensions = {field: sum(r.extensions[field] for r in contents) for field in TUNED}
+    extensions = {field: sum(each.extensions[field] for each in rounds) for field in TUNED}
     best = best_point(summaries, prefer)
     edges = tried.edges(best) if best else []
     failed = None if best else _no_step_worked(tried)
@@ -37,10 +52,10 @@ def choose(rounds: Sequence[Path], out: Path, prefer: str) -> Choice:
         step=best.step if best else tried.steps[0],
         init_scale=best.init_scale if best else tried.scales[0],
         objective=best.objective if best else None,
-        trials=len(traces),
-        diverged=sum(trace.attrs["status"] == "diverged" for trace in traces),
-        iterations=sum(int(trace.attrs["iterations_done"]) for trace in traces),
-        seconds=float(sum(trace.scalars["seconds"][-1] for trace in traces)),
+        trials=len(trials),
+        diverged=sum(trial.status == "diverged" for trial in trials),
+        iterations=sum(trial.iterations for trial in trials),
+        seconds=sum(trial.seconds for trial in trials),
         note="no step worked" if failed else "; ".join(notes),
         failed=failed,
     )
@@ -48,6 +63,9 @@ def choose(rounds: Sequence[Path], out: Path, prefer: str) -> Choice:
         "edges": {edge.field: edge.end for edge in edges},
         "extensions": extensions,
         "share_of_rows": share,
+        "ended_early": sum(
+            trial.status == "converged" and trial.iterations < iterations for trial in trials
+        ),
         "points": [_point_row(point) for point in sorted(summaries, key=_by_scale_and_step)],
     }
     write_choice(out, choice, details)

@@ -10,7 +10,7 @@ import numpy as np
 
 from gvibench.spec.fields import LARGEST, SMALLEST
 from gvibench.spec.statuses import UNUSABLE
-from gvibench.store.traces import Trace
+from gvibench.store.trials import Trial
 
 __all__ = [
     "Edge",
@@ -182,17 +182,13 @@ def best_point(tried: Iterable[Point], prefer: str) -> Point | None:
     return min(as_quick, key=lambda p: (abs(math.log(p.init_scale) - middle), p.effort))
 
 
-def points(traces: Iterable[Trace], share: float = 1.0) -> list[Point]:
-    """Return one summary per step and scale, over all seeds.
-
-    Steps on a share of the rows are converted to steps on all rows.
-    """
-    by_pair: dict[tuple[float, float], list[Trace]] = {}
-    for trace in traces:
-        step, scale = rounded(share * trace.spec["step"]), trace.spec["init_scale"]
-        by_pair.setdefault((step, scale), []).append(trace)
-    usable = [trace for group in by_pair.values() for trace in group if not _unusable(trace)]
-    curves = [trace.scalars["objective"] for trace in usable]
+def points(trials: Iterable[Trial]) -> list[Point]:
+    """Return one summary per step and scale, over all seeds."""
+    by_pair: dict[tuple[float, float], list[Trial]] = {}
+    for trial in trials:
+        by_pair.setdefault((trial.step, trial.init_scale), []).append(trial)
+    usable = [trial for group in by_pair.values() for trial in group if not _unusable(trial)]
+    curves = [trial.objective for trial in usable]
     lowest = min((curve[-1] for curve in curves), default=-math.inf)
     level = tie_level(lowest, max((curve[0] for curve in curves), default=-math.inf))
     return [
@@ -200,23 +196,23 @@ def points(traces: Iterable[Trace], share: float = 1.0) -> list[Point]:
             step,
             scale,
             None if any(map(_unusable, group)) else _mean(group, -1),
-            float(np.mean([_iterations_to(trace, level) for trace in group])),
+            float(np.mean([_iterations_to(trial, level) for trial in group])),
             _mean(group, 0),
         )
         for (step, scale), group in by_pair.items()
     ]
 
 
-def _unusable(trace: Trace) -> bool:
-    return trace.attrs["status"] in UNUSABLE
+def _unusable(trial: Trial) -> bool:
+    return trial.status in UNUSABLE
 
 
-def _mean(traces: list[Trace], record: int) -> float:
-    return float(np.mean([trace.scalars["objective"][record] for trace in traces]))
+def _mean(trials: list[Trial], record: int) -> float:
+    return float(np.mean([trial.objective[record] for trial in trials]))
 
 
-def _iterations_to(trace: Trace, level: float) -> float:
-    above = np.flatnonzero(trace.scalars["objective"] > level)
+def _iterations_to(trial: Trial, level: float) -> float:
+    above = np.flatnonzero(trial.objective > level)
     # A run reaches a level at the first record from which on it stays below the level.
     first = above[-1] + 1 if len(above) else 0
-    return float(trace.iteration[first]) if first < len(trace.iteration) else math.inf
+    return float(trial.iteration[first]) if first < len(trial.iteration) else math.inf

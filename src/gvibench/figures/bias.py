@@ -1,21 +1,22 @@
 """Draw the bias of the piecewise bound against exact expectations, by its number of pieces."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from gvibench.analysis.bands import band_at
-from gvibench.analysis.configurations import Configuration, Floats, configurations, unique
-from gvibench.analysis.gaps import final
+from gvibench.analysis.configurations import Configuration, Floats, configurations
+from gvibench.analysis.gaps import final_values
 from gvibench.errors import UserError
-from gvibench.figures.lines import FLOOR, draw_band, legend_entry, positive_log
+from gvibench.figures.drawing import Drawing
+from gvibench.figures.lines import FLOOR, legend_entry, positive_log
+from gvibench.figures.notes import floor_note, seeds_note
 from gvibench.figures.panels import Panels
+from gvibench.figures.seeds import draw_seeds
 from gvibench.figures.style import DASHED, SOLID, Dash, LineStyle
 
 __all__ = ["plot"]
@@ -38,7 +39,7 @@ class _Bound(NamedTuple):
         return self.config.panel_without("pieces", "piece_degree")
 
 
-def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Configuration]]:
+def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> Drawing:
     """Draw the final values of runs on a bound above the exact optimum, one panel per data set.
 
     The final value of the bound shows how far the bound lies above the exact objective. The final
@@ -48,37 +49,70 @@ def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Co
     bounds = _minimised_bounds(dataset)
     optimum = np.asarray(dataset["optimum_objective_exact"].values)
     values = {
-        BOUND: final(dataset["objective"].values) - optimum,
-        EXACT: final(dataset["objective_exact"].values) - optimum,
+        BOUND: final_values(dataset["objective"]) - optimum,
+        EXACT: final_values(dataset["objective_exact"]) - optimum,
     }
     shown = _lowest(bounds, values[BOUND])
-    styles = {
-        (degree, quantity): LineStyle(color, *QUANTITIES[quantity])
-        for degree, color in COLORS.items()
-        if any(bound.degree == degree for bound in shown)
-        for quantity in QUANTITIES
-    }
-    names = unique(bound.panel for bound in shown)
-    panels = Panels(names, style)
-    for name in names:
-        here = [bound for bound in shown if bound.panel == name]
-        axes = panels.axes(name)
-        for (degree, quantity), line_style in styles.items():
-            drawn = [bound for bound in here if bound.degree == degree and len(bound.config.usable)]
-            drawn.sort(key=lambda bound: bound.pieces)
-            groups = [np.maximum(values[quantity][bound.config.usable], FLOOR) for bound in drawn]
-            band = band_at([bound.pieces for bound in drawn], groups, style["center"])
-            draw_band(axes, band, line_style, _label(degree, quantity), marker=True)
-        _scale(axes, sorted({bound.pieces for bound in here}))
-        failed = [f"{bound.pieces} {bound.degree}" for bound in here if bound.config.unusable]
-        panels.note(name, "diverged or failed: " + ", ".join(failed) if failed else "")
-    panels.label("pieces", "above the exact optimum [nat]")
-    entries = [
-        legend_entry(_label(*key), line_style, marker=True) for key, line_style in styles.items()
-    ]
+    table = _table(shown, values, dataset["seed"].values.tolist())
+    failed: dict[str, list[str]] = {}
+    for bound in shown:
+        failed.setdefault(bound.panel, [])
+        if bound.config.unusable:
+            failed[bound.panel].append(f"{bound.pieces} {bound.degree}")
     configs = [bound.config for bound in shown]
-    panels.legend(entries, _notes(dataset, configs))
-    return panels.figure, configs
+    notes = [*seeds_note(dataset, style), *_notes(dataset, configs)]
+    return Drawing(_draw(table, failed, style, notes).figure, configs, table)
+
+
+def _table(
+    shown: Sequence[_Bound], values: Mapping[str, Floats], seeds: Sequence[int]
+) -> pd.DataFrame:
+    """Return a row for each bound, quantity and seed."""
+    rows = [
+        (bound.panel, bound.degree, quantity, bound.pieces, seeds[run], max(finals[run], FLOOR))
+        for quantity, finals in values.items()
+        for bound in shown
+        for run in bound.config.usable
+    ]
+    columns = ["panel", "degree", "quantity", "pieces", "seed", "above_optimum"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _draw(
+    table: pd.DataFrame,
+    failed: Mapping[str, Sequence[str]],
+    style: Mapping[str, Any],
+    notes: Sequence[str],
+) -> Panels:
+    """Draw the table, one panel per data set."""
+    panels = Panels(list(failed), style)
+    entries = {}
+    for name, bounds in failed.items():
+        axes = panels.axes(name)
+        here = table[table["panel"] == name]
+        for degree, color in COLORS.items():
+            for quantity, (dash, marker) in QUANTITIES.items():
+                part = here[(here["degree"] == degree) & (here["quantity"] == quantity)]
+                look, label = LineStyle(color, dash, marker), f"{degree}: {quantity}"
+                if len(part):
+                    entries[label] = legend_entry(label, look, marker=True)
+                draw_seeds(
+                    axes,
+                    part,
+                    "pieces",
+                    "above_optimum",
+                    style["center"],
+                    label,
+                    color=color,
+                    linestyle=dash,
+                    marker=marker,
+                )
+        _scale(axes, sorted(set(here["pieces"])))
+        panels.note(name, "diverged or failed: " + ", ".join(bounds) if bounds else "")
+    panels.note_hidden_lines(FLOOR)
+    panels.label("pieces", "above the exact optimum [nat]")
+    panels.legend(list(entries.values()), [*notes, *floor_note(table["above_optimum"], FLOOR)])
+    return panels
 
 
 def _minimised_bounds(dataset: xr.Dataset) -> list[_Bound]:
@@ -90,7 +124,7 @@ def _minimised_bounds(dataset: xr.Dataset) -> list[_Bound]:
     bounds = []
     for config in configurations(dataset):
         if dataset["expectation"].values[config.runs[0]] == "piecewise":
-            spec = json.loads(dataset["spec"].values[config.runs[0]])
+            spec = config.spec
             bounds.append(_Bound(config, spec["pieces"], spec["piece_degree"]))
     if not bounds:
         raise UserError("the figure 'bias' needs runs with expectation 'piecewise'")
@@ -112,10 +146,6 @@ def _lowest(bounds: Sequence[_Bound], values: Floats) -> list[_Bound]:
     return list(lowest.values())
 
 
-def _label(degree: str, quantity: str) -> str:
-    return f"{degree}: {quantity}"
-
-
 def _scale(axes: Axes, pieces: Sequence[int]) -> None:
     positive_log(axes)
     axes.set_xscale("log")
@@ -125,7 +155,7 @@ def _scale(axes: Axes, pieces: Sequence[int]) -> None:
 
 def _notes(dataset: xr.Dataset, shown: Sequence[Configuration]) -> list[str]:
     """Return a note on the largest distance of a bound from the optimum of its bound."""
-    gaps = final(dataset["objective"].values) - dataset["optimum_objective"].values
+    gaps = final_values(dataset["objective"]) - dataset["optimum_objective"].values
     finals = np.concatenate([gaps[config.usable] for config in shown])
     if not len(finals):
         return []

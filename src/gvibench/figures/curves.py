@@ -1,37 +1,42 @@
 """Draw curves of all solvers against iterations or solver time: `gap`, `test` and their like."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from gvibench.analysis.bands import Band, band_over_iterations, bands_over_seconds
+from gvibench.analysis.bands import band_table
 from gvibench.analysis.configurations import Configuration, configurations, unique, usable
-from gvibench.analysis.gaps import gap
+from gvibench.analysis.gaps import final_values, gap
 from gvibench.analysis.ranking import Ranking
 from gvibench.errors import UserError
+from gvibench.figures.bands import band_panels, draw_bands, largest, visible
+from gvibench.figures.drawing import Drawing
+from gvibench.figures.limits import leave_out_start, needs_log, widen_shares
 from gvibench.figures.lines import (
     FLOOR,
-    draw_band,
     legend_entry,
     line_styles_of,
     positive_log,
+    scale_cost,
     scale_iterations,
-    scale_seconds,
 )
 from gvibench.figures.notes import (
     best_note,
     floor_note,
+    oscillation_note,
     reference_name,
     seeds_note,
     shortened_note,
     unusable_note,
 )
 from gvibench.figures.panels import Panels
+from gvibench.figures.style import LineStyle
+from gvibench.figures.thinning import thin
 
 __all__ = [
     "TEST_FLOOR",
@@ -43,62 +48,48 @@ __all__ = [
 ]
 
 TEST_FLOOR = 1e-4
-"""Value at which smaller test NLL gaps are drawn, because the best run reaches zero."""
+"""Value at which the report page draws smaller gaps of the test NLL."""
+ITERATION, SECONDS = "iteration", "seconds"
+"""Column of the horizontal axis in the table."""
+AXIS_LABELS = {ITERATION: "iteration", SECONDS: "solver time [s]"}
+AXIS_NOTES: dict[str, list[str]] = {
+    ITERATION: [],
+    SECONDS: ["lines begin with the first recorded step and end where the first seed stopped"],
+}
 
 
 @dataclass(frozen=True)
-class _Axis:
-    """Horizontal axis of curves."""
-
-    label: str
-    band_of: Callable[[xr.DataArray, Configuration, str], Band]
-    """Function that computes the band of a configuration along the axis."""
-    scale: Callable[[Axes], None]
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class _Row:
+class _Quantity:
     """Quantity shown in one row of panels."""
 
+    name: str
+    """Value of the column `quantity` of the table."""
     values: xr.DataArray
     label: str
     floor: float | None = None
-    """Value at which smaller gaps are drawn on a logarithmic axis, None for a linear axis."""
+    """Value at which smaller gaps are drawn on a logarithmic axis, None for other quantities."""
+    is_share: bool = False
+    """Whether the values are shares, which have a linear axis."""
 
 
-ITERATIONS = _Axis("iteration", band_over_iterations, scale_iterations)
-
-
-def _seconds(dataset: xr.Dataset) -> _Axis:
-    note = "lines begin with the first recorded step and end where the first seed stopped"
-    return _Axis("solver time [s]", bands_over_seconds(dataset), scale_seconds, (note,))
-
-
-def plot_gap(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Configuration]]:
+def plot_gap(dataset: xr.Dataset, style: Mapping[str, Any]) -> Drawing:
     """Draw the objective gap against iterations, one panel per problem and one line per solver."""
-    return _plot(dataset, style, ITERATIONS, [_gap_row(dataset)])
+    return _plot(dataset, style, ITERATION, [_gap_of(dataset)])
 
 
-def plot_gap_over_time(
-    dataset: xr.Dataset, style: Mapping[str, Any]
-) -> tuple[Figure, list[Configuration]]:
+def plot_gap_over_time(dataset: xr.Dataset, style: Mapping[str, Any]) -> Drawing:
     """Draw the objective gap against solver time."""
-    return _plot(dataset, style, _seconds(dataset), [_gap_row(dataset)])
+    return _plot(dataset, style, SECONDS, [_gap_of(dataset)])
 
 
-def plot_test_metrics(
-    dataset: xr.Dataset, style: Mapping[str, Any]
-) -> tuple[Figure, list[Configuration]]:
-    """Draw the test NLL gap and the test accuracy against iterations."""
-    return _plot(dataset, style, ITERATIONS, _test_rows(dataset), TEST_NOTES)
+def plot_test_metrics(dataset: xr.Dataset, style: Mapping[str, Any]) -> Drawing:
+    """Draw the test NLL and the test accuracy against iterations."""
+    return _plot(dataset, style, ITERATION, _test_metrics(dataset))
 
 
-def plot_test_metrics_over_time(
-    dataset: xr.Dataset, style: Mapping[str, Any]
-) -> tuple[Figure, list[Configuration]]:
-    """Draw the test NLL gap and the test accuracy against solver time."""
-    return _plot(dataset, style, _seconds(dataset), _test_rows(dataset), TEST_NOTES)
+def plot_test_metrics_over_time(dataset: xr.Dataset, style: Mapping[str, Any]) -> Drawing:
+    """Draw the test NLL and the test accuracy against solver time."""
+    return _plot(dataset, style, SECONDS, _test_metrics(dataset))
 
 
 def draw_gap(axes: Axes, dataset: xr.Dataset, center: str) -> None:
@@ -109,67 +100,114 @@ def draw_gap(axes: Axes, dataset: xr.Dataset, center: str) -> None:
             f"there are {len(names)} panels to draw ({', '.join(names)}) and one ax: leave out ax, "
             "or choose one data set"
         )
-    row, styles = _gap_row(dataset), line_styles_of(shown)
-    values = row.values.clip(min=row.floor)
-    for config in shown:
-        band = ITERATIONS.band_of(values, config, center)
-        draw_band(axes, band, styles[config.line], config.line)
+    quantity = _gap_of(dataset)
+    table, _ = _table(dataset, shown, ITERATION, [quantity], center)
+    styles = visible(table, line_styles_of(shown))
+    draw_bands(axes, table, ITERATION, styles)
     positive_log(axes)
-    ITERATIONS.scale(axes)
-    axes.set(xlabel=ITERATIONS.label, ylabel=row.label)
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend()
+    scale_iterations(axes, largest(table, ITERATION))
+    axes.set(xlabel=AXIS_LABELS[ITERATION], ylabel=quantity.label)
+    if styles:
+        axes.legend(handles=[legend_entry(line, look) for line, look in styles.items()])
 
 
-def _gap_row(dataset: xr.Dataset) -> _Row:
+def _gap_of(dataset: xr.Dataset) -> _Quantity:
     label = f"objective gap to the {reference_name(dataset)} [nat]"
-    return _Row(gap(dataset, "objective"), label, FLOOR)
+    return _Quantity("objective gap", gap(dataset, "objective"), label, FLOOR)
 
 
-TEST_NOTES = ("gap to the best test NLL seen",)
-
-
-def _test_rows(dataset: xr.Dataset) -> list[_Row]:
-    """Return the rows of test metrics, without the accuracy if the target is continuous."""
-    rows = [_Row(gap(dataset, "test_nll"), "test NLL gap, sum [nat]", TEST_FLOOR)]
-    accuracy = dataset["test_accuracy"]
-    if np.isfinite(accuracy.values[usable(dataset)]).any():
-        rows.append(_Row(accuracy, "test accuracy"))
-    return rows
+def _test_metrics(dataset: xr.Dataset) -> list[_Quantity]:
+    """Return the test metrics, without the accuracy if the target is continuous."""
+    metrics = [_Quantity("test NLL", dataset["test_nll"], "test NLL, sum [nat]")]
+    accuracy = final_values(dataset["test_accuracy"])
+    if np.isfinite(accuracy[usable(dataset)]).any():
+        metrics.append(
+            _Quantity("test accuracy", dataset["test_accuracy"], "test accuracy", is_share=True)
+        )
+    return metrics
 
 
 def _plot(
-    dataset: xr.Dataset,
-    style: Mapping[str, Any],
-    axis: _Axis,
-    rows: Sequence[_Row],
-    notes: Iterable[str] = (),
-) -> tuple[Figure, list[Configuration]]:
+    dataset: xr.Dataset, style: Mapping[str, Any], x: str, quantities: Sequence[_Quantity]
+) -> Drawing:
     configs = configurations(dataset)
     shown = Ranking.of(dataset).best_lines(configs)
-    styles = line_styles_of(shown)
+    table, oscillating = _table(dataset, shown, x, quantities, style["center"])
     names = unique(config.panel for config in shown)
-    panels = Panels(names, style, rows=len(rows))
-    notes = [*seeds_note(dataset, style), *notes]
-    for k, row in enumerate(rows):
-        values = row.values
-        if row.floor is not None:
-            notes += floor_note(values, shown, row.floor)
+    unusable = {
+        name: unusable_note((config.line, config) for config in shown if config.panel == name)
+        for name in names
+    }
+    notes = [*seeds_note(dataset, style), *oscillation_note(oscillating)]
+    if quantities[0].floor is not None:
+        notes += floor_note(table["low"], quantities[0].floor)
+    notes += [*best_note(configs, shown), *shortened_note(dataset, shown), *AXIS_NOTES[x]]
+    panels = _draw(table, x, quantities, line_styles_of(shown), style, unusable, notes)
+    return Drawing(panels.figure, shown, table)
+
+
+def _table(
+    dataset: xr.Dataset,
+    shown: Sequence[Configuration],
+    x: str,
+    quantities: Sequence[_Quantity],
+    center: str,
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return the bands of all lines, and the names of lines that oscillate."""
+    clock = dataset[SECONDS] if x == SECONDS else None
+    parts, oscillating = [], []
+    for quantity in quantities:
+        values = quantity.values
+        if quantity.floor is not None:
             # Values are clipped first because a geometric mean with a zero cannot be drawn.
-            values = values.clip(min=row.floor)
-        for config in shown:
-            band = axis.band_of(values, config, style["center"])
-            draw_band(panels.axes(config.panel, k), band, styles[config.line], config.line)
+            values = values.clip(min=quantity.floor)
+        part = band_table(values, shown, center, clock).rename(columns={"at": x})
+        part, lines = thin(part, x)
+        oscillating += lines
+        if len(quantities) > 1:
+            part.insert(1, "quantity", quantity.name)
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True), unique(oscillating)
+
+
+def _draw(
+    table: pd.DataFrame,
+    x: str,
+    quantities: Sequence[_Quantity],
+    styles: Mapping[str, LineStyle],
+    style: Mapping[str, Any],
+    panel_notes: Mapping[str, str],
+    notes: Iterable[str],
+) -> Panels:
+    """Draw the table, one panel per problem with one row of axes per quantity."""
+    names = list(panel_notes)
+    rows = [quantity.name for quantity in quantities] if len(quantities) > 1 else []
+    panels = band_panels(table, x, names, styles, style, rows)
+    is_cut = False
+    for k, quantity in enumerate(quantities):
+        values = table[table["quantity"] == quantity.name] if rows else table
+        is_gap = quantity.floor is not None
+        is_log = is_gap or (not quantity.is_share and needs_log(values))
         for name in names:
-            if row.floor is not None:
-                positive_log(panels.axes(name, k))
-            axis.scale(panels.axes(name, k))
-    for name in names:
-        here = ((config.line, config) for config in shown if config.panel == name)
-        panels.note(name, unusable_note(here))
-    labels = [row.label for row in rows]
-    panels.label(axis.label, labels if len(labels) > 1 else labels[0])
-    entries = [legend_entry(line, line_style) for line, line_style in styles.items()]
-    notes += [*best_note(configs, shown), *shortened_note(dataset, shown), *axis.notes]
-    panels.legend(entries, notes)
-    return panels.figure, shown
+            axes = panels.axes(name, k)
+            if x == SECONDS:
+                scale_cost(axes)
+            else:
+                scale_iterations(axes, largest(table, x))
+            if is_log:
+                axes.set_yscale("log")
+            if not is_gap:
+                is_cut |= leave_out_start(axes, values[values["panel"] == name], x)
+            if is_log:
+                positive_log(axes)
+            elif quantity.is_share:
+                widen_shares(axes)
+    for name, note in panel_notes.items():
+        panels.note(name, note)
+    panels.note_hidden_lines(quantities[0].floor)
+    labels = [quantity.label for quantity in quantities]
+    panels.label(AXIS_LABELS[x], labels if len(labels) > 1 else labels[0])
+    cut_note = ["y axes leave out the start of some lines and parts of bands"] if is_cut else []
+    entries = [legend_entry(line, look) for line, look in visible(table, styles).items()]
+    panels.legend(entries, [*notes, *cut_note])
+    return panels

@@ -1,30 +1,33 @@
-"""Draw lines and bands of solvers, and scale the axes for them."""
+"""Define the styles of lines, their legend entries and the scales of their axes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from gvibench.analysis.bands import Band
 from gvibench.analysis.configurations import Configuration
 from gvibench.figures.style import LineStyle, line_styles, with_dash
 
 __all__ = [
     "FLOOR",
-    "draw_band",
+    "dash_lengths",
     "legend_entry",
     "line_styles_of",
     "positive_log",
+    "scale_cost",
     "scale_iterations",
-    "scale_seconds",
+    "seaborn_styles",
 ]
 
 FLOOR = 1e-12
 """Value at which smaller gaps are drawn, because a logarithmic axis cannot show zero."""
 MIN_LOG_ITERATIONS = 100
 """Number of iterations from which their axis is logarithmic."""
+NARROW_DECADES = 1.5
+"""Number of decades up to which an axis has labels between the powers of ten."""
 
 
 def line_styles_of(configs: Iterable[Configuration]) -> dict[str, LineStyle]:
@@ -43,25 +46,27 @@ def line_styles_of(configs: Iterable[Configuration]) -> dict[str, LineStyle]:
     }
 
 
+def seaborn_styles(column: str, styles: Mapping[str, LineStyle]) -> dict[str, Any]:
+    """Return arguments of seaborn's functions that draw each value of a column in its style."""
+    return {
+        "hue": column,
+        "hue_order": list(styles),
+        "palette": {name: style.color for name, style in styles.items()},
+        "style": column,
+        "style_order": list(styles),
+        "dashes": {name: tuple(dash_lengths(style)) or "" for name, style in styles.items()},
+    }
+
+
+def dash_lengths(style: LineStyle) -> list[float]:
+    """Return the lengths of dashes and gaps in line widths, empty for a solid line."""
+    return [] if isinstance(style.dash, str) else list(style.dash[1])
+
+
 def legend_entry(line: str, style: LineStyle, *, marker: bool = False) -> Line2D:
     """Return the legend entry of a line."""
     symbol = style.marker if marker else ""
     return Line2D([], [], color=style.color, linestyle=style.dash, marker=symbol, label=line)
-
-
-def draw_band(axes: Axes, band: Band, style: LineStyle, line: str, *, marker: bool = False) -> None:
-    """Draw the centre as a line, and the range from minimum to maximum as a band."""
-    if len(band.at):
-        axes.fill_between(band.at, band.low, band.high, color=style.color, alpha=0.18, linewidth=0)
-        symbol = style.marker if marker else ""
-        axes.plot(
-            band.at,
-            band.center,
-            color=style.color,
-            linestyle=style.dash,
-            marker=symbol,
-            label=line,
-        )
 
 
 def positive_log(axes: Axes) -> None:
@@ -69,25 +74,52 @@ def positive_log(axes: Axes) -> None:
     axes.set_yscale("log")
     if not any(len(np.asarray(line.get_ydata())) for line in axes.get_lines()):
         axes.text(0.5, 0.5, "nothing to show", transform=axes.transAxes, ha="center", color="0.35")
+        return
+    decades = _decades(axes.get_ylim())
+    if decades <= NARROW_DECADES:
+        few = (
+            MaxNLocator(5, steps=[1, 2, 2.5, 5, 10])
+            if decades <= NARROW_DECADES / 2
+            else LogLocator(subs=(1.0, 2.0, 5.0))
+        )
+        axes.yaxis.set_major_locator(few)
+        axes.yaxis.set_major_formatter(FuncFormatter(_plain))
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
-def scale_seconds(axes: Axes) -> None:
-    """Make the x axis logarithmic in seconds."""
+def scale_cost(axes: Axes) -> None:
+    """Make the x axis logarithmic, with plain numbers as labels.
+
+    Call this after the limits of the axis are set.
+    """
     axes.set_xscale("log")
     # On an axis of one or two decades Matplotlib labels minor ticks, and the labels overlap.
-    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0) if _decades(axes) < 2 else (1.0,)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    decades = _decades(axes.get_xlim())
+    subs = (1.0, 2.0, 5.0) if decades < 1 else (1.0, 3.0) if decades < 2 else (1.0,)
+    axes.xaxis.set_major_locator(LogLocator(subs=subs))
+    axes.xaxis.set_major_formatter(FuncFormatter(_plain))
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-def _decades(axes: Axes) -> float:
-    low, high = axes.get_xlim()
-    return float(np.log10(high / low)) if 0 < low < high else 0.0
+def scale_iterations(axes: Axes, last: float) -> None:
+    """Make the x axis logarithmic, but including zero, if the figure has many iterations.
 
-
-def scale_iterations(axes: Axes) -> None:
-    """Make the x axis logarithmic, but including zero, if there are many iterations."""
-    _, last = axes.get_xlim()
+    Parameters
+    ----------
+    axes
+        Axes to change.
+    last
+        Largest number of iterations in any panel, so that all panels have the same scale.
+    """
     if last >= MIN_LOG_ITERATIONS:
         axes.set_xscale("symlog", linthresh=1, linscale=0.4)
     axes.set_xlim(left=0)
+
+
+def _plain(value: float, _: Any) -> str:
+    return f"{value:g}"
+
+
+def _decades(limits: tuple[float, float]) -> float:
+    low, high = limits
+    return float(np.log10(high / low)) if 0 < low < high else 0.0

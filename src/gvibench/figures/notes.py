@@ -13,6 +13,7 @@ from gvibench.spec.statuses import UNUSABLE
 __all__ = [
     "best_note",
     "floor_note",
+    "oscillation_note",
     "reference_name",
     "seeds_note",
     "shortened_note",
@@ -56,20 +57,31 @@ def unusable_note(named: Iterable[tuple[str, Configuration]]) -> str:
     return "; ".join(parts)
 
 
-def floor_note(values: xr.DataArray, shown: Iterable[Configuration], floor: float) -> list[str]:
-    """Return a note if some values are below the floor and are drawn at it."""
-    if any((values.values[config.usable] < floor).any() for config in shown):
+def floor_note(values: Iterable[float], floor: float) -> list[str]:
+    """Return a note if some values that are drawn are at the floor."""
+    if (np.asarray(values) <= floor).any():
         return [f"gaps below {floor:g} are drawn at {floor:g}"]
     return []
 
 
+def oscillation_note(lines: Sequence[str]) -> list[str]:
+    """Return a note on lines that show the range of an oscillation."""
+    if not lines:
+        return []
+    return [f"{', '.join(lines)}: median and range of neighbouring iterations"]
+
+
 def shortened_note(dataset: xr.Dataset, shown: Sequence[Configuration]) -> list[str]:
-    """Return a note for each line whose runs end before the longest run of the panel."""
+    """Return a note for the lines whose runs end before the longest run of the panel."""
     done = np.asarray(dataset["iterations_done"].values)
     ends = {config: int(done[config.usable].max()) for config in shown if len(config.usable)}
-    notes = []
+    lines: dict[str, list[str]] = {}
     for config, end in ends.items():
         longest = max(last for other, last in ends.items() if other.panel == config.panel)
         if end < longest:
-            notes.append(f"{config.line} ends at {end} of {longest} iterations")
-    return unique(notes)
+            lines.setdefault(f"at {end} of {longest} iterations", []).append(config.line)
+    notes = []
+    for where, names in lines.items():
+        names = unique(names)
+        notes.append(f"{', '.join(names)} end{'s' if len(names) == 1 else ''} {where}")
+    return notes

@@ -4,17 +4,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from gvibench.analysis.configurations import Configuration, configurations
-from gvibench.analysis.gaps import settled
+from gvibench.analysis.configurations import Configuration, configurations, unique
+from gvibench.analysis.efforts import settled
 from gvibench.analysis.ranking import Ranking
+from gvibench.figures.bands import visible
+from gvibench.figures.drawing import Drawing
+from gvibench.figures.ecdf import MIN_ITERATIONS, MIN_SECONDS, draw_ecdf, stand_in
 from gvibench.figures.lines import legend_entry, line_styles_of
 from gvibench.figures.notes import best_note, reference_name
 from gvibench.figures.panels import Panels
-from gvibench.figures.style import LineStyle
 
 __all__ = ["LEVEL", "plot", "ratios"]
 
@@ -22,7 +23,7 @@ LEVEL = 1e-4
 """Objective gap in nats at which a problem counts as solved."""
 
 
-def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Configuration]]:
+def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> Drawing:
     """Draw the share of problems solved within a factor of the best cost.
 
     One panel counts iterations and the other solver time. A problem is a data set with a seed. It
@@ -31,27 +32,40 @@ def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Co
     """
     configs = configurations(dataset)
     shown = Ranking.of(dataset).best_lines(configs)
-    styles = line_styles_of(shown)
-    seeds = np.asarray(dataset["seed"].values)
-    effort = settled(dataset, LEVEL)
-    # A run that starts within the level has no cost. A positive minimum makes its ratios finite.
-    costs = {
-        "iterations": np.maximum(effort.iterations, 1.0),
-        "solver time": np.maximum(effort.seconds, 1e-9),
-    }
-    panels = Panels(list(costs), style)
-    for name, cost in costs.items():
-        relative = ratios(shown, seeds, cost)
-        _draw(panels.axes(name), relative, styles)
-    panels.label("cost / lowest cost", "share of problems solved")
+    table = _table(dataset, shown)
     notes = [
         f"solved: objective gap to the {reference_name(dataset)} settles at {LEVEL:g} nat or less",
-        *_problems_note(relative),
+        *_problems_note(table),
         *best_note(configs, shown),
     ]
-    entries = [legend_entry(line, line_style) for line, line_style in styles.items()]
-    panels.legend(entries, notes)
-    return panels.figure, shown
+    styles = visible(table, line_styles_of(shown))
+    names = unique(table["panel"])
+    panels = Panels(names, style)
+    for name in names:
+        draw_ecdf(panels.axes(name), table[table["panel"] == name], "ratio", styles, left=1.0)
+    panels.note_hidden_lines()
+    panels.label("cost / lowest cost", "share of problems solved")
+    panels.legend([legend_entry(line, look) for line, look in styles.items()], notes)
+    return Drawing(panels.figure, shown, table)
+
+
+def _table(dataset: xr.Dataset, shown: Sequence[Configuration]) -> pd.DataFrame:
+    """Return the relative cost of each problem. Unsolved problems have a finite stand-in."""
+    seeds = np.asarray(dataset["seed"].values)
+    effort = settled(dataset, LEVEL)
+    costs = {
+        "iterations": np.maximum(effort.iterations, MIN_ITERATIONS),
+        "solver time": np.maximum(effort.seconds, MIN_SECONDS),
+    }
+    parts = []
+    for panel, cost in costs.items():
+        rows = [
+            (panel, line, ratio)
+            for line, values in ratios(shown, seeds, cost).items()
+            for ratio in values.tolist()
+        ]
+        parts.append(stand_in(pd.DataFrame(rows, columns=["panel", "line", "ratio"]), "ratio"))
+    return pd.concat(parts, ignore_index=True)
 
 
 def ratios(
@@ -75,28 +89,9 @@ def ratios(
     return {line: np.array(values) for line, values in relative.items()}
 
 
-def _draw(axes: Axes, relative: Mapping[str, np.ndarray], styles: Mapping[str, LineStyle]) -> None:
-    solved = [values[np.isfinite(values)] for values in relative.values()]
-    largest = max((values.max() for values in solved if len(values)), default=1.0)
-    right = max(2.0, 1.2 * largest)
-    for line, values in relative.items():
-        factors, shares = _steps(values, right)
-        color, dash = styles[line].color, styles[line].dash
-        axes.step(factors, shares, where="post", color=color, linestyle=dash, label=line)
-    axes.set_xscale("log")
-    axes.set_xlim(1.0, right)
-    axes.set_ylim(-0.03, 1.03)
-
-
-def _steps(values: np.ndarray, right: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the corners of the share of `values` at or below a factor, up to `right`."""
-    factors = np.unique(np.concatenate([[1.0], values[np.isfinite(values)], [right]]))
-    return factors, np.array([np.mean(values <= factor) for factor in factors])
-
-
-def _problems_note(relative: Mapping[str, np.ndarray]) -> list[str]:
+def _problems_note(table: pd.DataFrame) -> list[str]:
     """Return a note on the number of problems of each line, if these differ."""
-    counts = {line: len(values) for line, values in relative.items()}
+    counts = table[table["panel"] == "iterations"].groupby("line", sort=False).size().to_dict()
     if len(set(counts.values())) == 1:
         return []
     words = ", ".join(f"{line} {count}" for line, count in counts.items())

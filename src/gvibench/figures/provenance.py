@@ -1,6 +1,5 @@
 """Build the metadata file of a figure: specs, hashes and versions."""
 
-import json
 from collections.abc import Iterable
 from importlib.metadata import version
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import xarray as xr
 
 from gvibench.analysis.configurations import Configuration, configurations
+from gvibench.figures.lines import dash_lengths, line_styles_of
 
 __all__ = ["describe"]
 
@@ -26,12 +26,13 @@ def describe(
     dataset
         Aggregate of the study.
     shown
-        Configurations that were drawn. The metadata list all configurations of the study, because
-        the others may have decided which ones are best.
+        Configurations that were drawn. The metadata name the others, too, because they may have
+        decided which ones are best.
     """
+    shown = list(shown)
     drawn = {tuple(config.runs) for config in shown}
     drawing = {package: version(package) for package in ("matplotlib", "seaborn", "xarray")}
-    columns = {name: dataset[name].values.tolist() for name in ("spec", *PER_RUN)}
+    columns = {name: dataset[name].values.tolist() for name in PER_RUN}
     return {
         "study": job["study"],
         "title": dataset.attrs["title"],
@@ -39,23 +40,36 @@ def describe(
         "style": job["style"],
         "gap": dataset.attrs["gap"],
         "code_hash": job["code_hash"],
+        "lines": {
+            line: {"color": look.color, "dash": dash_lengths(look), "marker": look.marker}
+            for line, look in line_styles_of(shown).items()
+        },
         "versions": dataset.attrs["versions"] | drawing,
         "configurations": [
-            {"shown": tuple(config.runs) in drawn, **_describe_configuration(columns, config)}
+            _name(config) | _details(columns, config)
+            if tuple(config.runs) in drawn
+            else _name(config)
             for config in configurations(dataset)
         ],
     }
 
 
-def _describe_configuration(columns: dict[str, list[Any]], config: Configuration) -> dict[str, Any]:
-    spec = json.loads(columns["spec"][config.runs[0]])
-    del spec["seed"]
+def _name(config: Configuration) -> dict[str, Any]:
     return {
+        "shown": False,
         "dataset": config.dataset,
         "solver": config.solver,
         "step": config.step,
         "init_scale": config.init_scale,
         "tuned": config.tuned,
+    }
+
+
+def _details(columns: dict[str, list[Any]], config: Configuration) -> dict[str, Any]:
+    spec = config.spec
+    del spec["seed"]
+    return {
+        "shown": True,
         "spec": spec,
         "runs": [{name: columns[name][run] for name in PER_RUN} for run in config.runs],
     }

@@ -6,20 +6,22 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from gvibench.analysis.bands import band_at
-from gvibench.analysis.configurations import Configuration, Floats, configurations, unique
-from gvibench.analysis.gaps import final, gap
+from gvibench.analysis.configurations import Configuration, configurations, unique, usable
+from gvibench.analysis.gaps import final_values, gap
+from gvibench.figures.bands import visible
+from gvibench.figures.drawing import Drawing
 from gvibench.figures.lines import FLOOR, line_styles_of, positive_log
-from gvibench.figures.notes import reference_name, seeds_note
+from gvibench.figures.notes import floor_note, reference_name, seeds_note
 from gvibench.figures.panels import Panels
+from gvibench.figures.seeds import draw_seeds
 from gvibench.figures.style import LineStyle
 
-__all__ = ["plot"]
+__all__ = ["final_gaps", "plot"]
 
 SCALE_STYLES: tuple[dict[str, Any], ...] = (
     {"linestyle": "-", "fillstyle": "full"},
@@ -29,39 +31,70 @@ SCALE_STYLES: tuple[dict[str, Any], ...] = (
 )
 """Styles of the initial scales, in ascending order."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-CROSS_HEIGHT = 0.97
-"""Position of the crosses of diverged and failed runs, as a fraction of the panel height."""
+CROSS_DISTANCE = 0.04
+"""Distance between rows of crosses for diverged and failed runs, relative to the panel height."""
 
 
-def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> tuple[Figure, list[Configuration]]:
+def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> Drawing:
     """Draw one panel per problem, one colour per solver and one line style per initial scale.
 
     A cross marks a step at which at least one seed diverged or failed.
     """
     configs = configurations(dataset)
-    styles = _with_distinct_markers(line_styles_of(configs))
-    finals = final(gap(dataset, "objective").values)
+    table = final_gaps(dataset, configs)
     scales = _styled_scales(configs)
-    names = unique(config.panel for config in configs)
+    label = f"final objective gap to the {reference_name(dataset)} [nat]"
+    styles = _with_distinct_markers(line_styles_of(configs))
+    panels = _draw(table, styles, scales, style, label, seeds_note(dataset, style))
+    return Drawing(panels.figure, configs, table)
+
+
+def final_gaps(dataset: xr.Dataset, configs: Sequence[Configuration]) -> pd.DataFrame:
+    """Return the final gap of each run with its step and initial scale.
+
+    The gap of a run that diverged or failed is NaN. Gaps below `FLOOR` become `FLOOR`.
+    """
+    finals = np.maximum(final_values(gap(dataset, "objective")), FLOOR)
+    runs = np.concatenate([config.runs for config in configs])
+    of_run = np.repeat(np.arange(len(configs)), [len(config.runs) for config in configs])
+    columns = {
+        name: np.array([getattr(config, name) for config in configs])[of_run]
+        for name in ("panel", "line", "step", "init_scale")
+    }
+    columns |= {name: dataset[name].values[runs] for name in ("seed", "status")}
+    columns["gap"] = np.where(usable(dataset)[runs], finals[runs], np.nan)
+    return pd.DataFrame(columns)
+
+
+def _draw(
+    table: pd.DataFrame,
+    styles: Mapping[str, LineStyle],
+    scales: Mapping[float, Mapping[str, Any]],
+    style: Mapping[str, Any],
+    label: str,
+    notes: Sequence[str],
+) -> Panels:
+    """Draw the table, one panel per problem."""
+    names = unique(table["panel"])
     panels = Panels(names, style)
     for name in names:
         axes = panels.axes(name)
-        here = [config for config in configs if config.panel == name]
-        for line, scale in unique((config.line, config.init_scale) for config in here):
-            members = [
-                config for config in here if (config.line, config.init_scale) == (line, scale)
-            ]
-            members.sort(key=lambda config: config.step)
-            scale_style = scales.get(scale, {})
-            _draw_steps(axes, members, finals, styles[line], scale_style, style["center"])
+        here = table[table["panel"] == name]
+        for (line, scale), part in here.groupby(["line", "init_scale"], sort=False):
+            known = part[part["gap"].notna()]
+            look = styles[line]
+            dots = {"color": look.color, "marker": look.marker, **scales.get(scale, {})}
+            words = f"{line}, $C_0$ = {scale:g}" if len(scales) > 1 else line
+            draw_seeds(axes, known, "step", "gap", style["center"], words, **dots)
         positive_log(axes)
         axes.set_xscale("log")
-    panels.label("step", f"final objective gap to the {reference_name(dataset)} [nat]")
-    notes = seeds_note(dataset, style)
-    if (finals[np.concatenate([config.usable for config in configs])] < FLOOR).any():
-        notes.append(f"gaps below {FLOOR:g} are drawn at {FLOOR:g}")
-    panels.legend(_legend_entries(configs, styles, scales), notes)
-    return panels.figure, configs
+        _mark_unusable(axes, here[here["gap"].isna()], styles)
+    panels.note_hidden_lines(FLOOR)
+    panels.label("step", label)
+    panels.legend(
+        _legend_entries(table, styles, scales), [*notes, *floor_note(table["gap"], FLOOR)]
+    )
+    return panels
 
 
 def _with_distinct_markers(styles: dict[str, LineStyle]) -> dict[str, LineStyle]:
@@ -87,50 +120,43 @@ def _styled_scales(configs: Sequence[Configuration]) -> dict[float, dict[str, An
     return dict(zip(scales, SCALE_STYLES, strict=False))
 
 
-def _draw_steps(
-    axes: Axes,
-    members: Sequence[Configuration],
-    finals: Floats,
-    style: LineStyle,
-    scale_style: Mapping[str, Any],
-    center: str,
-) -> None:
-    usable = [config for config in members if len(config.usable)]
-    if usable:
-        groups = [np.maximum(finals[config.usable], FLOOR) for config in usable]
-        band = band_at([config.step for config in usable], groups, center)
-        axes.fill_between(band.at, band.low, band.high, color=style.color, alpha=0.15, linewidth=0)
-        axes.plot(band.at, band.center, color=style.color, marker=style.marker, **scale_style)
-        if len(usable) == 1:  # A band at a single step has no width, so draw a vertical line.
-            axes.vlines(band.at, band.low, band.high, color=style.color, linewidth=1.0)
-    failed = [config.step for config in members if config.unusable]
-    # The crosses use axes coordinates, so that they do not extend the range of the gaps.
-    axes.plot(
-        failed,
-        [CROSS_HEIGHT] * len(failed),
-        transform=axes.get_xaxis_transform(),
-        color=style.color,
-        marker="x",
-        linestyle="",
-        gid="unusable",
-    )
+def _mark_unusable(axes: Axes, table: pd.DataFrame, styles: Mapping[str, LineStyle]) -> None:
+    """Mark steps with diverged or failed runs above the lines, one row of crosses per line."""
+    drawn = visible(table, styles)
+    if not axes.get_lines() and drawn:
+        axes.set_xlim(0.5 * table["step"].min(), 2 * table["step"].max())
+    low, high = axes.get_ylim()
+    rows = CROSS_DISTANCE * (len(drawn) + 1) if drawn else 0.0
+    axes.set_ylim(low, high * (high / low) ** (rows / (1 - rows)))
+    for k, (line, look) in enumerate(drawn.items()):
+        at = unique(sorted(table[table["line"] == line]["step"]))
+        # The crosses use axes coordinates, so that they do not extend the range of the gaps.
+        axes.plot(
+            at,
+            [1 - CROSS_DISTANCE * (k + 1)] * len(at),
+            transform=axes.get_xaxis_transform(),
+            color=look.color,
+            marker="x",
+            linestyle="",
+            gid="unusable",
+        )
 
 
 def _legend_entries(
-    configs: Sequence[Configuration],
+    table: pd.DataFrame,
     styles: Mapping[str, LineStyle],
     scales: Mapping[float, Mapping[str, Any]],
 ) -> list[Line2D]:
     entries = [
         Line2D([], [], label=line, color=style.color, marker=style.marker)
-        for line, style in styles.items()
+        for line, style in visible(table, styles).items()
     ]
     if len(scales) > 1:
         entries += [
             Line2D([], [], label=f"$C_0$ = {scale:g}", color="0.35", marker="o", **scale_style)
             for scale, scale_style in scales.items()
         ]
-    if any(config.unusable for config in configs):
+    if table["gap"].isna().any():
         label = "a seed diverged or failed"
         entries.append(Line2D([], [], label=label, color="0.35", marker="x", linestyle=""))
     return entries

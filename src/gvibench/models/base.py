@@ -61,11 +61,18 @@ class Model:
         self.test = Rows(backend.asarray(test.x), backend.asarray(test.y))
         self.beta = beta
         self.gamma = gamma
+        self.d = int(train.x.shape[1])
+        """Number of coordinates that the solver works with."""
+        self.gamma_identity: Array = gamma * backend.identity(self.d)
+        """Matrix gamma I. It is shared and must not be changed."""
         self.sampling = sampling
         self.multiplicity = multiplicity
         self._fused = loss.fused_oracle(self.train, beta)
         self._test_loss = exact_loss or loss
         self._fused_test = self._test_loss.fused_oracle(self.test, 0.0)
+        # beta = 0 is an improper prior, whose negative ELBO is +infinity.
+        log_beta = math.log(beta) if beta > 0 else -math.inf
+        self._prior = -0.5 * self.dimension - 0.5 * self.dimension * log_beta
         self._buffers: dict[int, Array] = {}
         # Regression targets have no classes, so the accuracy is NaN.
         self._binary = bool((abs(test.y) == 1).all())
@@ -74,11 +81,6 @@ class Model:
     def n(self) -> int:
         """Number of training rows."""
         return len(self.train.y)
-
-    @property
-    def d(self) -> int:
-        """Number of coordinates that the solver works with."""
-        return int(self.train.x.shape[1])
 
     @property
     def dimension(self) -> int:
@@ -127,49 +129,54 @@ class Model:
 
     def objectives(self, mean: Array, factor: Factor, value: Array) -> Objectives:
         """Return all three objectives, given the value of the oracle."""
-        extra = self.multiplicity - 1
-        xp, d = self.backend.xp, self.dimension
         trace = factor.variances_total()
         log_det = factor.log_det()
-        if extra:
+        if extra := self.multiplicity - 1:
             trace = trace + extra * factor.last_variance()
-            log_det = log_det + extra * xp.log(factor.last_variance())
+            log_det = log_det + extra * self.backend.xp.log(factor.last_variance())
         quadratic = 0.5 * self.beta * self.backend.row_norms(mean)
         common = value + quadratic
         whole = common + 0.5 * self.beta * trace
-        # beta = 0 is an improper prior, whose negative ELBO is +infinity.
-        prior = -0.5 * d - (0.5 * d * math.log(self.beta) if self.beta > 0 else -math.inf)
         # At gamma = 0, V may become singular, and 0 * log det would be NaN.
         entropy = 0.5 * self.gamma * log_det if self.gamma > 0 else 0.0
         return Objectives(
             whole - entropy,
-            whole - 0.5 * log_det + prior + self.n * self.loss.log_normaliser,
+            whole - 0.5 * log_det + self._prior + self.n * self.loss.log_normaliser,
             common - 0.5 * log_det,
         )
 
     def fisher_norm(self, factor: Factor, oracle: Oracle) -> Array:
         """Return sqrt(g'Vg + |C'HC - gamma I|_F^2 / 2), the Fisher-Rao norm of the gradient."""
-        xp = self.backend.xp
+        backend = self.backend
         white = (
             oracle.curvature if oracle.kind == "whitened" else factor.congruence(oracle.curvature)
         )
-        residual = white - self.gamma * self.backend.identity(self.d)
-        square = xp.sum(residual * residual, axis=(-2, -1))
+        residual = white - self.gamma_identity
+        square = backend.square_sum(residual)
         if self.multiplicity > 1:
             square = square + (self.multiplicity - 1) * residual[-1, -1] ** 2
-        return xp.sqrt(factor.norm_of(oracle.gradient) + 0.5 * square)
+        return backend.xp.sqrt(factor.norm_of(oracle.gradient) + 0.5 * square)
 
-    def metrics(self, mean: Array, factor: Factor, oracle: Oracle) -> Array:
-        """Return the values of `METRICS` along the last axis of an array on the device."""
+    def metrics(
+        self,
+        mean: Array,
+        factor: Factor,
+        oracle: Oracle,
+        objectives: Objectives | None = None,
+        *,
+        with_test: bool = True,
+    ) -> Array:
+        """Return the values of `METRICS` along the last axis of an array on the device.
+
+        `objectives` are those of `oracle` if they have already been computed. Without test metrics,
+        the array has no places for them.
+        """
         if self.sampling is not None:
-            oracle = self.full_oracle(mean, factor, "hessian")
-        values = [
-            *self.objectives(mean, factor, oracle.value),
-            *self.test_metrics(mean, factor),
-            self.fisher_norm(factor, oracle),
-        ]
-        xp = self.backend.xp
-        return xp.stack([xp.asarray(value) for value in values], axis=-1)
+            oracle, objectives = self.full_oracle(mean, factor, "hessian"), None
+        if objectives is None:
+            objectives = self.objectives(mean, factor, oracle.value)
+        test = self.test_metrics(mean, factor) if with_test else ()
+        return self.backend.pack([*objectives, *test, self.fisher_norm(factor, oracle)])
 
     def exact_objective(self, mean: Array, factor: Factor) -> Array:
         """Return the objective with exact expectations, even if the solver approximates them."""
@@ -199,8 +206,8 @@ class Model:
             if self._fused_test is None:
                 s2 = self.backend.row_norms(factor.whiten(x, buffer))
                 nll = nll + xp.sum(self._expect(self._test_loss, mu, s2, y)[0])
-            at_mean = at_mean + xp.sum(self.loss.at(mu, y)[0], axis=-1)
-            correct = correct + xp.sum(mu * y > 0, axis=-1)
+            at_mean = at_mean + xp.sum(self.loss.value_at(mu, y), axis=-1)
+            correct = correct + self.backend.count(mu * y > 0)
         count, constant = len(self.test.y), self.loss.log_normaliser
         nll, at_mean = nll + count * constant, at_mean / count + constant
         return nll, at_mean, correct / count if self._binary else math.nan

@@ -35,7 +35,11 @@ class SquaredLoss:
     def at(self, t: Array, y: Array) -> tuple[Array, Array, Array]:
         residual = t - y
         curvature = self._xp.full_like(residual, self._precision)
-        return 0.5 * self._precision * residual * residual, self._precision * residual, curvature
+        return self.value_at(t, y), self._precision * residual, curvature
+
+    def value_at(self, t: Array, y: Array) -> Array:
+        residual = t - y
+        return 0.5 * self._precision * residual * residual
 
 
 class LinearModel(Model):

@@ -44,6 +44,11 @@ class LogisticLoss:
         slope = xp.where(signed >= 0, larger, small * larger)
         return xp.maximum(signed, 0.0) + xp.log1p(small), -y * slope, small * larger * larger
 
+    def value_at(self, t: Array, y: Array) -> Array:
+        xp = self._backend.xp
+        signed = -y * t
+        return xp.maximum(signed, 0.0) + xp.log1p(xp.exp(-xp.abs(signed)))
+
 
 class LogisticModel(Model):
     """Logistic regression with the prior beta |theta|^2 / 2."""

@@ -52,6 +52,9 @@ class PointwiseLoss(Protocol):
     def at(self, t: Array, y: Array) -> tuple[Array, Array, Array]:
         """Return l(t), l'(t), l''(t)."""
 
+    def value_at(self, t: Array, y: Array) -> Array:
+        """Return l(t)."""
+
     @property
     def steepest(self) -> float:
         """Maximum of l''."""

@@ -1,6 +1,6 @@
 """Interface between devices and the models and solvers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -62,6 +62,9 @@ class Backend(Protocol):
     def to_host(self, values: Array) -> "np.ndarray":
         """Copy to host memory as float64."""
 
+    def pack(self, values: Sequence[Array]) -> Array:
+        """Combine numbers into one array, or vectors of one length along the last axis."""
+
     def times_lower(self, rows: Array, lower: Array, out: Array | None = None) -> Array:
         """Return `rows @ lower` (TRMM), written to the buffer `out` if there is one."""
 
@@ -70,6 +73,15 @@ class Backend(Protocol):
 
     def row_norms(self, rows: Array) -> Array:
         """Return the squared norm of each row of a matrix, or of a vector."""
+
+    def square_sum(self, matrix: Array) -> Array:
+        """Return the sum of the squared elements of a matrix, or of each matrix in a stack."""
+
+    def log_diagonal(self, lower: Array) -> Array:
+        """Return the sum of log |L_jj| of a triangular matrix, or of each matrix in a stack."""
+
+    def count(self, mask: Array) -> Array:
+        """Return the number of true elements of a vector, or of each row of a matrix."""
 
     def lower_times_lower(self, left: Array, right: Array) -> Array:
         """Return the product of two lower triangular matrices."""

@@ -8,6 +8,7 @@ it in the objective.
 import functools
 import importlib
 import importlib.util
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -118,19 +119,32 @@ class CudaBackend:
     def to_host(self, values: Array) -> np.ndarray:
         return np.asarray(self.xp.asnumpy(values), dtype=np.float64)
 
+    def pack(self, values: Sequence[Array]) -> Array:
+        return self.xp.stack([self.xp.asarray(value) for value in values], axis=-1)
+
     # CuPy does not expose TRMM, so these are GEMMs, which also multiply the zeros.
 
     def times_lower(self, rows: Array, lower: Array, out: Array | None = None) -> Array:
-        return self.xp.matmul(rows, lower, out=out)
+        return self.xp.matmul(self.xp.ascontiguousarray(rows), lower, out=out)
 
     def times_lower_t(self, rows: Array, lower: Array, out: Array | None = None) -> Array:
-        return self.xp.matmul(rows, lower.T, out=out)
+        return self.xp.matmul(self.xp.ascontiguousarray(rows), lower.T, out=out)
 
     def lower_times_lower(self, left: Array, right: Array) -> Array:
         return self.lower(self.xp.matmul(left, right))
 
     def row_norms(self, rows: Array) -> Array:
         return self._square_sum(rows, axis=-1)
+
+    def square_sum(self, matrix: Array) -> Array:
+        return self.xp.sum(matrix * matrix, axis=(-2, -1))
+
+    def log_diagonal(self, lower: Array) -> Array:
+        diagonal = self.xp.diagonal(lower, axis1=-2, axis2=-1)
+        return self.xp.sum(self.xp.log(self.xp.abs(diagonal)), axis=-1)
+
+    def count(self, mask: Array) -> Array:
+        return self.xp.count_nonzero(mask, axis=-1)
 
     def invert_lower(self, lower: Array) -> Array:
         from cupyx.scipy.linalg import solve_triangular

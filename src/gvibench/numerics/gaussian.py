@@ -8,7 +8,6 @@ vectors and numbers then have the runs along their first axis. `inner`, `last_va
 `covariance_lower` and `whiten` of rows support only single covariances.
 """
 
-import functools
 from typing import Any, ClassVar, Protocol
 
 from gvibench.numerics.base import Array, Backend
@@ -81,18 +80,17 @@ class CovarianceFactor:
 
     def congruence(self, matrix: Array) -> Array:
         half = self.backend.times_lower(matrix, self.lower)
-        return self.backend.times_lower(self.backend.xp.ascontiguousarray(half.mT), self.lower)
+        return self.backend.times_lower(half.mT, self.lower)
 
     def inner(self) -> Array:
         return self.lower.T @ self.lower
 
     def variances_total(self) -> Array:
-        return self.backend.xp.sum(self.lower * self.lower, axis=(-2, -1))
+        return self.backend.square_sum(self.lower)
 
     def log_det(self) -> Array:
-        xp = self.backend.xp
         # A square-root step may flip the sign of a column, which does not change V.
-        return 2.0 * xp.sum(xp.log(xp.abs(diagonal(xp, self.lower))), axis=-1)
+        return 2.0 * self.backend.log_diagonal(self.lower)
 
     def last_variance(self) -> Array:
         return self.lower[-1, -1] ** 2
@@ -117,11 +115,14 @@ class PrecisionFactor:
     def __init__(self, backend: Backend, lower: Array) -> None:
         self.backend = backend
         self.lower = lower
+        self._triangle: Array | None = None
 
-    @functools.cached_property
+    @property
     def triangle(self) -> Array:
         """The lower triangular matrix L^{-1}, which is the transpose of the root."""
-        return self.backend.invert_lower(self.lower)
+        if self._triangle is None:  # `cached_property` takes longer, because it locks
+            self._triangle = self.backend.invert_lower(self.lower)
+        return self._triangle
 
     def whiten(self, rows: Array, out: Array | None = None) -> Array:
         return self.backend.times_lower_t(rows, self.triangle, out)
@@ -134,17 +135,16 @@ class PrecisionFactor:
 
     def congruence(self, matrix: Array) -> Array:
         half = self.whiten(matrix)
-        return self.whiten(self.backend.xp.ascontiguousarray(half.mT))
+        return self.whiten(half.mT)
 
     def inner(self) -> Array:
         return self.triangle @ self.triangle.T
 
     def variances_total(self) -> Array:
-        return self.backend.xp.sum(self.triangle * self.triangle, axis=(-2, -1))
+        return self.backend.square_sum(self.triangle)
 
     def log_det(self) -> Array:
-        xp = self.backend.xp
-        return -2.0 * xp.sum(xp.log(xp.abs(diagonal(xp, self.lower))), axis=-1)
+        return -2.0 * self.backend.log_diagonal(self.lower)
 
     def last_variance(self) -> Array:
         return self.lower[-1, -1] ** -2.0
@@ -154,7 +154,7 @@ class PrecisionFactor:
 
     def part(self, index: int) -> "PrecisionFactor":
         factor = PrecisionFactor(self.backend, self.lower[index])
-        factor.triangle = self.triangle[index]
+        factor._triangle = self.triangle[index]
         return factor
 
 

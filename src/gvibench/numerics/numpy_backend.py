@@ -6,7 +6,7 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -63,6 +63,9 @@ class NumpyBackend:
     def to_host(self, values: Array) -> np.ndarray:
         return np.asarray(values, dtype=np.float64)
 
+    def pack(self, values: Sequence[Array]) -> Array:
+        return np.array(values).T
+
     def times_lower(self, rows: Array, lower: Array, out: Array | None = None) -> Array:
         return self._times_triangle(rows, lower, transpose=0, out=out)
 
@@ -71,6 +74,20 @@ class NumpyBackend:
 
     def row_norms(self, rows: Array) -> Array:
         return np.vecdot(rows, rows)
+
+    # NumPy's functions take longer with an axis than without one.
+
+    def square_sum(self, matrix: Array) -> Array:
+        squares = matrix * matrix
+        return squares.sum() if matrix.ndim == 2 else squares.sum(axis=(-2, -1))
+
+    def log_diagonal(self, lower: Array) -> Array:
+        if lower.ndim == 2:
+            return np.log(np.abs(lower.diagonal())).sum()
+        return np.log(np.abs(lower.diagonal(axis1=-2, axis2=-1))).sum(axis=-1)
+
+    def count(self, mask: Array) -> Array:
+        return np.count_nonzero(mask) if mask.ndim == 1 else np.count_nonzero(mask, axis=-1)
 
     def lower_times_lower(self, left: Array, right: Array) -> Array:
         if left.shape[-1] <= SMALL:
@@ -81,7 +98,7 @@ class NumpyBackend:
         self, rows: Array, lower: Array, transpose: int, out: Array | None
     ) -> Array:
         if rows.ndim > 2:  # a stack of small matrices
-            return rows @ (lower.mT if transpose else lower)
+            return np.ascontiguousarray(rows) @ (lower.mT if transpose else lower)
         # In column-major order `lower` is the upper triangular matrix lower.T and `rows` is rows.T,
         # so the product from the right becomes a product from the left.
         if out is None:

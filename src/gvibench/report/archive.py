@@ -9,9 +9,10 @@ import hashlib
 import json
 import mimetypes
 import re
+import shutil
 import zipfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 import xarray as xr
 
 import gvibench
+from gvibench.analysis.configurations import specs_of
 from gvibench.errors import UserError
 from gvibench.store.aggregates import AGGREGATE, open_aggregate
 from gvibench.store.files import atomic_path
@@ -72,19 +74,31 @@ def export_study(
     manifest = read_manifest(folder / "manifest.json")
     with open_aggregate(folder / AGGREGATE) as dataset:
         _validate_finished(folder, manifest, dataset)
-        contents = {
+        contents: dict[str, bytes | Path] = {
             "specs.json": _to_json(_specs(dataset)),
             "codemeta.json": _to_json(_codemeta(dataset)),
         }
         for name in _files(folder) + (_traces(folder, manifest) if traces else []):
-            contents[name] = (folder / name).read_bytes()
+            contents[name] = folder / name
         date = datetime.fromtimestamp((folder / AGGREGATE).stat().st_mtime, UTC).date().isoformat()
         crate = _crate(dataset, contents, date, authors, license_id)
     contents["ro-crate-metadata.json"] = _to_json(crate)
     with atomic_path(out) as part, zipfile.ZipFile(part, "w") as archive:
         for name in sorted(contents):
-            archive.writestr(*member(name, contents[name]))
+            _add(archive, name, contents[name])
     return len(contents)
+
+
+def _add(archive: zipfile.ZipFile, name: str, content: bytes | Path) -> None:
+    """Add a file to the archive. Files on the disk may be large, so they are copied in pieces."""
+    info, _, method, level = member(name, b"")
+    info.compress_type, info._compresslevel = method, level  # type: ignore[attr-defined]
+    with archive.open(info, "w", force_zip64=True) as target:
+        if isinstance(content, bytes):
+            target.write(content)
+        else:
+            with content.open("rb") as source:
+                shutil.copyfileobj(source, target)
 
 
 def _validate_finished(folder: Path, manifest: dict[str, Any], dataset: xr.Dataset) -> None:
@@ -116,9 +130,13 @@ def _traces(folder: Path, manifest: dict[str, Any]) -> list[str]:
 
 def _specs(dataset: xr.Dataset) -> list[dict[str, Any]]:
     columns = {name: dataset[name].values.tolist() for name in RUN_COLUMNS}
+    specs = specs_of(dataset)
     return [
-        {**{name: values[k] for name, values in columns.items()}, "spec": json.loads(spec)}
-        for k, spec in enumerate(dataset["spec"].values.tolist())
+        {
+            **{name: values[run] for name, values in columns.items()},
+            "spec": {**specs[configuration], "seed": columns["seed"][run]},
+        }
+        for run, configuration in enumerate(dataset["configuration_index"].values.tolist())
     ]
 
 
@@ -145,7 +163,7 @@ def _software(dataset: xr.Dataset) -> dict[str, Any]:
 
 def _crate(
     dataset: xr.Dataset,
-    contents: dict[str, bytes],
+    contents: Mapping[str, bytes | Path],
     date: str,
     authors: Sequence[str],
     license_id: str | None,
@@ -209,7 +227,12 @@ def _actions(dataset: xr.Dataset) -> list[dict[str, Any]]:
     ]
 
 
-def _file(name: str, content: bytes) -> dict[str, Any]:
+def _file(name: str, content: bytes | Path) -> dict[str, Any]:
+    if isinstance(content, Path):
+        with content.open("rb") as source:
+            digest, size = hashlib.file_digest(source, "sha256"), content.stat().st_size
+    else:
+        digest, size = hashlib.sha256(content), len(content)
     description = {"description": DESCRIPTIONS[name]} if name in DESCRIPTIONS else {}
     return {
         "@id": name,
@@ -217,8 +240,8 @@ def _file(name: str, content: bytes) -> dict[str, Any]:
         "name": name,
         **description,
         "encodingFormat": TYPES.guess_type(name, strict=False)[0] or "application/octet-stream",
-        "contentSize": str(len(content)),
-        "sha256": hashlib.sha256(content).hexdigest(),
+        "contentSize": str(size),
+        "sha256": digest.hexdigest(),
     }
 
 

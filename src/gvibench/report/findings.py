@@ -28,11 +28,13 @@ __all__ = [
 
 CAPTIONS = {
     "gap": "Objective gap against iterations.",
-    "test": "Test NLL gap (sum over the test rows) and test accuracy against iterations.",
+    "test": "Test NLL (sum over the test rows) and test accuracy against iterations.",
     "time": "Objective gap against solver time.",
-    "test-time": "Test NLL gap (sum over the test rows) and test accuracy against solver time.",
+    "test-time": "Test NLL (sum over the test rows) and test accuracy against solver time.",
     "sensitivity": "Final objective gap against the step.",
+    "heatmap": "Final objective gap by step and initial scale.",
     "profile": "Share of problems solved within a factor of the best solver's cost.",
+    "ecdf": "Share of targets reached within a number of iterations and within a solver time.",
     "runtime": "Solver time per iteration against the number of features.",
     "bias": "Distance of the piecewise bound from the exact optimum, and its cost.",
     "temperature": "Objective gap against iterations, and final test metrics, by temperature.",
@@ -46,7 +48,8 @@ EXPLAINED = ("stalled", "failed", "diverged")
 
 def optimum_warning(dataset: xr.Dataset) -> str:
     """Return a warning if a run got below the optimum, and else an empty string."""
-    below = float(np.nanmin(gap(dataset, "objective").values, initial=0.0))
+    lowest = gap(dataset, "objective").min("record").values
+    below = float(np.nanmin(lowest, initial=0.0))
     if below >= 0:
         return ""
     return f"Some runs got below the optimum by up to {-below:.2g} nat: do not trust it."

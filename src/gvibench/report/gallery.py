@@ -22,7 +22,7 @@ __all__ = ["MARK", "StudyOutputs", "validate_target", "write_gallery"]
 MARK = ".gvibench-gallery"
 """Name of the file that marks a folder as a gallery and lists its contents."""
 
-FIGURE_FORMATS = ("png", "pdf", "json")
+FIGURE_FORMATS = ("png", "pdf", "csv", "json")
 TABLE_FORMATS = ("md", "csv", "tex")
 INDEX_TABLES = ("paper", "winners", "theory")
 """Tables that are shown in the index itself, in this order."""

@@ -3,7 +3,7 @@
 import csv
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,12 @@ from gvibench.tables.performance import NONE, compact, values_of
 __all__ = ["write_summary"]
 
 
-def write_summary(job: Mapping[str, Any], aggregate: Path, out: Path) -> None:
+def write_summary(
+    job: Mapping[str, Any],
+    aggregate: Path,
+    out: Path,
+    order: Mapping[str, Sequence[str]] | None = None,
+) -> None:
     """Write the summary of a study.
 
     Parameters
@@ -44,8 +49,10 @@ def write_summary(job: Mapping[str, Any], aggregate: Path, out: Path) -> None:
         Aggregate of the study.
     out
         Markdown file to write. Links to figures and tables are relative to its folder.
+    order
+        Order of data sets and solvers, see `open_aggregate`.
     """
-    with open_aggregate(aggregate) as dataset:
+    with open_aggregate(aggregate, order=order) as dataset:
         text = _summary(job, dataset, _errors(out.parent, job["figures"], job["tables"]))
     with atomic_path(out) as part:
         part.write_text(text)
@@ -177,7 +184,7 @@ def _notes_without_tuned_steps(values: pd.DataFrame) -> str:
 def _figures(names: Iterable[str]) -> str:
     sections = []
     for name in names:
-        links = ", ".join(f"[{end}](figures/{name}.{end})" for end in ("pdf", "svg", "json"))
+        links = ", ".join(f"[{end}](figures/{name}.{end})" for end in ("pdf", "svg", "csv", "json"))
         caption = CAPTIONS.get(name, name)
         sections.append(f"![{caption}](figures/{name}.png)\n\n{caption} ({links})")
     return "\n\n".join(["## Figures", *sections]) if sections else ""

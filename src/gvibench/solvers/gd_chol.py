@@ -40,9 +40,9 @@ class GdChol(Solver):
         old_diagonal = diagonal(xp, old)
         force = backend.lower(backend.times_lower(state.oracle.curvature, old))
         if model.gamma > 0:  # at gamma = 0, V may become singular and 1 / C_jj overflow
-            force = force - model.gamma * backend.identity(model.d) / old_diagonal[..., None, :]
+            force = force - model.gamma_identity / old_diagonal[..., None, :]
         new = old - rho * force
         mean = state.mean - rho * state.oracle.gradient
-        flips = state.sign_flips + xp.sum(old_diagonal * diagonal(xp, new) < 0, axis=-1)
+        flips = state.sign_flips + backend.count(old_diagonal * diagonal(xp, new) < 0)
         factor = CovarianceFactor(backend, new)
         return self.advance(state, model, rho, mean, factor, sign_flips=flips)

@@ -91,7 +91,7 @@ class NgFlow(Solver):
             curved = covariance @ oracle.curvature @ covariance
             return Point(-(covariance @ oracle.gradient), model.gamma * covariance - curved)
         oracle = model.oracle(point.mean, factor, "whitened", iteration)
-        residual = model.gamma * backend.identity(model.d) - oracle.curvature
+        residual = model.gamma_identity - oracle.curvature
         change = backend.lower_times_lower(point.matrix, backend.half_lower(residual))
         return Point(-factor.covariance_times(oracle.gradient), change)
 

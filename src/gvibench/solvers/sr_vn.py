@@ -41,11 +41,11 @@ class SrVn(Solver):
     def step(self, state: State, model: Model, rho: float) -> State:
         backend, xp = model.backend, model.backend.xp
         old = state.factor.lower
-        residual = state.oracle.curvature - model.gamma * backend.identity(model.d)
+        residual = state.oracle.curvature - model.gamma_identity
         new = old - rho * backend.lower_times_lower(old, backend.half_lower(residual))
         mean = state.mean - rho * state.factor.covariance_times(state.oracle.gradient)
         flipped = diagonal(xp, old) * diagonal(xp, new) < 0
-        flips = state.sign_flips + xp.count_nonzero(flipped, axis=-1)
+        flips = state.sign_flips + backend.count(flipped)
         return self.advance(
             state, model, rho, mean, CovarianceFactor(backend, new), sign_flips=flips
         )

@@ -9,12 +9,17 @@ import ast
 import functools
 import hashlib
 import importlib.util
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gvibench.spec.code_cache import CodeCache
+
 __all__ = ["closure", "hash_code"]
+
+_cache = CodeCache()
 
 DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 MESSAGES = ("print", "warnings.warn")
@@ -81,14 +86,33 @@ def _part(name: str) -> Part:
     if located is None:
         return Part("", ())
     path, is_package = located
-    tree: ast.Module = _Simplified().visit(ast.parse(path.read_bytes()))
+    source = path.read_bytes()
+    key = hashlib.sha256(f"{name} {is_package} {_version()} ".encode() + source).hexdigest()
+    found = _cache.get(key)
+    if found is None:
+        package = module if is_package else module.rpartition(".")[0]
+        found = _parse(source, function, package)
+        _cache.put(key, found)
+    digest, imports, files = found
+    whole = hashlib.sha256(digest.encode())
+    for file in sorted(_files(files, path)):
+        whole.update(file.name.encode() + file.read_bytes())
+    return Part(whole.hexdigest(), tuple(imports))
+
+
+@functools.cache
+def _version() -> str:
+    """Return the hash of this module and the version of Python, whose syntax trees differ."""
+    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest() + sys.version
+
+
+def _parse(source: bytes, function: str, package: str) -> tuple[str, list[str], list[str]]:
+    """Return the digest, the imports and the names of files of a module or of a function."""
+    tree: ast.Module = _Simplified().visit(ast.parse(source))
     if function:
         tree = ast.Module(_used_by(tree, function), [])
-    package = module if is_package else module.rpartition(".")[0]
-    whole = hashlib.sha256(ast.dump(tree).encode())
-    for file in sorted(_files_read(tree, path)):
-        whole.update(file.name.encode() + file.read_bytes())
-    return Part(whole.hexdigest(), tuple(_imports(tree, package)))
+    digest = hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+    return digest, list(_imports(tree, package)), list(_files_named(tree))
 
 
 class _Simplified(ast.NodeTransformer):
@@ -159,19 +183,24 @@ def _imports(tree: ast.AST, package: str) -> Iterator[str]:
             yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
-def _files_read(tree: ast.AST, module: Path) -> Iterator[Path]:
-    """Yield the files that a module names by `Path(__file__).with_name("...")`."""
+def _files_named(tree: ast.AST) -> Iterator[str]:
+    """Yield the names of files and folders that are read by `Path(__file__).with_name("...")`."""
     for node in ast.walk(tree):
         match node:
             case ast.Call(
                 func=ast.Attribute(attr="with_name", value=beside),
                 args=[ast.Constant(value=str() as name)],
             ) if ast.unparse(beside) == "Path(__file__)":
-                path = module.with_name(name)
-                if path.is_dir():
-                    yield from (file for file in path.rglob("*") if file.is_file())
-                elif path.is_file():
-                    yield path
+                yield name
+
+
+def _files(names: Iterable[str], module: Path) -> Iterator[Path]:
+    """Yield the files beside a module with these names, and those in folders with these names."""
+    for path in map(module.with_name, names):
+        if path.is_dir():
+            yield from (file for file in path.rglob("*") if file.is_file())
+        elif path.is_file():
+            yield path
 
 
 def _locate(name: str) -> tuple[Path, bool] | None:

@@ -1,19 +1,20 @@
 """Names of the quantities that runs record."""
 
-__all__ = ["EXTRA_RECORDS", "METRICS"]
+__all__ = ["EXTRA_CURVES", "EXTRA_RECORDS", "METRICS", "TEST_METRICS"]
+
+TEST_METRICS = ("test_nll", "test_nll_at_mean", "test_accuracy")
+"""Metrics that are evaluated only at some of the recorded iterates."""
 
 METRICS = (
     "objective",
     "neg_elbo",
     "train_elbo_paper",
-    "test_nll",
-    "test_nll_at_mean",
-    "test_accuracy",
+    *TEST_METRICS,
     "grad_norm",
 )
 """Metrics of each recorded iterate."""
 
-EXTRA_RECORDS = (
+EXTRA_CURVES = (
     "cov_eig_min",
     "cov_eig_max",
     "factor_norm",
@@ -21,7 +22,8 @@ EXTRA_RECORDS = (
     "data_passes",
     "flow_time",
     "objective_exact",
-    "covariance_factor",
-    "covariance_factor_path",
 )
+"""Numbers of each recorded iterate that a run records only on request."""
+
+EXTRA_RECORDS = (*EXTRA_CURVES, "covariance_factor", "covariance_factor_path")
 """Quantities that a run records only on request."""

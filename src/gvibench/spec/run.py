@@ -16,7 +16,10 @@ from gvibench.spec.canonical import canonical_json, hash_text
 from gvibench.spec.fields import Count, Name, NonNegative, Option, Positive, Range, Seed, Size
 from gvibench.spec.metrics import EXTRA_RECORDS
 
-__all__ = ["DataSpec", "ProblemSpec", "RunSpec", "Spec", "group_name"]
+__all__ = ["LOG_POINTS", "DataSpec", "ProblemSpec", "RunSpec", "Spec", "group_name"]
+
+LOG_POINTS = 200
+"""Number of records of a logarithmic schedule, before duplicates are removed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,6 +193,9 @@ class RunSpec(ProblemSpec):
     # Recording
     record_every: Count | Literal["log"] = 1
     """Record every k-th iterate, or about 200 iterates spaced evenly in log(iteration)."""
+    test_every: Count | Literal["log"] = "log"
+    """Evaluate test metrics at every k-th recorded iterate, or at about 200 recorded iterates
+    spaced evenly in log(iteration). Other records except the first and the last one have NaN."""
     record: tuple[Literal[EXTRA_RECORDS], ...] = ()  # type: ignore[valid-type]
     """Further quantities to record."""
     snapshots: Annotated[int, Range(ge=0, le=10**6)] = 32
@@ -206,6 +212,13 @@ class RunSpec(ProblemSpec):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "record", tuple(sorted(set(self.record))))
+
+    @property
+    def max_records(self) -> int:
+        """Maximum number of records: the schedule, the start, and the iterate at which it ends."""
+        every = self.record_every
+        scheduled = LOG_POINTS if every == "log" else self.iterations // every
+        return min(scheduled + 2, self.iterations + 1)
 
     def problem(self) -> ProblemSpec:
         """Return the problem of this run; a stochastic run has the exact problem."""

@@ -1,14 +1,23 @@
 """Locate the checkpoint of a run and read its progress."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
 from gvibench.errors import UserError
 from gvibench.spec.metrics import METRICS
+from gvibench.spec.run import group_name
 from gvibench.store.zarrzip import open_zip
 
-__all__ = ["KIND", "checkpoint_iteration", "checkpoint_objectives", "checkpoint_path"]
+__all__ = [
+    "KIND",
+    "checkpoint_iteration",
+    "checkpoint_objectives",
+    "checkpoint_path",
+    "finished_path",
+    "finished_seeds",
+]
 
 KIND = "gvibench checkpoint"
 
@@ -16,6 +25,16 @@ KIND = "gvibench checkpoint"
 def checkpoint_path(out: Path) -> Path:
     """Return the path of the checkpoint of the run that writes `out`."""
     return out.with_name(f".{out.name}.checkpoint")
+
+
+def finished_path(out: Path, seed: int) -> Path:
+    """Return the path of the trace of a finished seed, until the job has written all to `out`."""
+    return out.with_name(f".{out.name}.{group_name(seed)}")
+
+
+def finished_seeds(out: Path, seeds: Iterable[int]) -> int:
+    """Return how many seeds of an unfinished job have ended."""
+    return sum(finished_path(out, seed).exists() for seed in seeds)
 
 
 def checkpoint_iteration(out: Path) -> int | None:

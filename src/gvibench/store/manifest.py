@@ -43,7 +43,9 @@ def read_manifest(path: Path) -> dict[str, Any]:
 def _is_manifest(values: Any) -> bool:
     return (
         isinstance(values, dict)
-        and {"study", "title", "gap", "runs"} <= set(values)
+        and {"study", "title", "gap", "records", "curves", "runs"} <= set(values)
+        and isinstance(values["records"], int)
+        and isinstance(values["curves"], list)
         and isinstance(values["runs"], list)
         and len(values["runs"]) > 0
         and all(map(_is_row, values["runs"]))

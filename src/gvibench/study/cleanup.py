@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gvibench.errors import UserError
-from gvibench.store.aggregates import open_aggregate
+from gvibench.store.aggregates import AGGREGATE, check_aggregate, open_aggregate
 from gvibench.store.manifest import ManifestRow, open_verified
 from gvibench.store.optima import read_optimum
 from gvibench.store.prepared import read_prepared
@@ -52,30 +52,35 @@ def find_bad_traces(rows: list[ManifestRow]) -> dict[str, str]:
 
 
 def _read_aggregate(path: str) -> None:
-    with open_aggregate(path) as dataset:
-        dataset.load()
+    check_aggregate(path)
+    with open_aggregate(path):
+        pass
 
 
 def orphans(plan: Plan) -> list[Path]:
     """Return the files of runs and tuning that the config no longer contains.
 
     Data and optima are not included, because studies of other configs may share them. Abandoned
-    `.part` files are included wherever they are.
+    `.part` files and folders are included wherever they are.
     """
     root = Path(plan.config.results)
     named = {*plan.runs, *plan.betas}
     for job in plan.tuning.values():
-        named |= {job.choice, *job.rounds}
+        named |= {job.choice, job.trials}
     folders = [
         root / study / stage for study in plan.config.studies for stage in ("runs", "tuning")
     ]
     files = {path for folder in folders for path in folder.rglob("*") if path.is_file()}
-    files |= set(root.rglob(".*.part"))
+    parts = set(root.rglob(".*.part"))
+    # A folder is only removed if an aggregation has made it.
+    files |= {path for path in parts if path.is_file() or path.name.startswith(f".{AGGREGATE}.")}
     return sorted(path for path in files if path.as_posix() not in named and _is_left_over(path))
 
 
 def _is_left_over(path: Path) -> bool:
     """Return whether a file is a result or abandoned, not the checkpoint of an unfinished run."""
     if path.name.endswith(".part"):
-        return time.time() - path.stat().st_mtime > STALE_AFTER_SECONDS
+        # An aggregation writes into a folder, whose own time does not change.
+        times = [inner.stat().st_mtime for inner in (path, *path.rglob("*/"))]
+        return time.time() - max(times) > STALE_AFTER_SECONDS
     return not path.name.startswith(".")

@@ -16,7 +16,6 @@ from gvibench.spec.run import DataSpec, ProblemSpec, RunSpec
 __all__ = [
     "aggregate_hash",
     "beta_hash",
-    "choice_hash",
     "data_hash",
     "figure_hash",
     "optimum_hash",
@@ -24,6 +23,7 @@ __all__ = [
     "run_hash",
     "summary_hash",
     "table_hash",
+    "trials_hash",
     "tuning_hash",
 ]
 
@@ -32,11 +32,13 @@ NUMBERS_UNCHANGED = (
     "gvibench.errors",
     "gvibench.plugin",
     "gvibench.registry",
+    "gvibench.analysis.process",
     "gvibench.engine.progress",
     "gvibench.store.describe",
     "gvibench.store.remote",
+    "gvibench.study.parallel",
 )
-"""Modules that cannot change a number: messages, names, progress and remote access."""
+"""Modules that cannot change a number: messages, imports, progress, remote files and workers."""
 CUDA = (
     "gvibench.numerics.cuda_backend",
     "gvibench.numerics.device_lock",
@@ -77,13 +79,14 @@ def run_hash(spec: RunSpec) -> str:
 
 
 def tuning_hash(spec: RunSpec) -> str:
-    """Return the hash of the code of a tuning round."""
+    """Return the hash of the code of a tuning job."""
     return _hash([f"{STAGES}:tune", *_run_modules(spec)], CUDA if spec.device == "cpu" else ())
 
 
-def choice_hash() -> str:
-    """Return the hash of the code that chooses a step from tuning rounds."""
-    return _hash([f"{STAGES}:choose"])
+def trials_hash(spec: RunSpec) -> str:
+    """Return the hash of the code of tuning trials, without the choice among them."""
+    trials = "gvibench.engine.tuning:Trials"
+    return _hash([trials, *_run_modules(spec)], CUDA if spec.device == "cpu" else ())
 
 
 def aggregate_hash() -> str:

@@ -9,7 +9,7 @@ in this list override earlier ones.
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -17,7 +17,6 @@ from pydantic import (
     BeforeValidator,
     Field,
     create_model,
-    model_validator,
 )
 
 from gvibench.spec.fields import Count, Name, NonNegative, Option, Seed
@@ -38,6 +37,13 @@ from gvibench.study.config_fields import (
     Title,
     check_distinct,
     check_number,
+)
+from gvibench.study.dask_settings import (
+    DASK_MODELS,
+    DaskSettings,
+    LocalWorkers,
+    SlurmWorkers,
+    WorkerRange,
 )
 
 __all__ = [
@@ -185,9 +191,9 @@ class Study(Settings):
     """Settings of `step: tuned`."""
     exclusive: bool = False
     """Whether no other job may run at the same time, for timing."""
-    pack: Count = 1
-    """Number of seeds per job, which take their steps in lockstep. Use it for thousands of short
-    runs."""
+    pack: Count | Literal["auto"] = "auto"
+    """Number of seeds per job, which run one after the other in one process. `auto` is 5 for runs
+    of a few seconds, and 1 for longer runs, on GPUs and with `exclusive`."""
     figures: Annotated[list[Figure], AfterValidator(check_distinct)] = [
         "gap",
         "test",
@@ -211,36 +217,6 @@ class Style(StrictModel):
     """Centre of the seeds that lines show. Bands show the range from minimum to maximum."""
 
 
-class DaskOnSlurm(StrictModel):
-    """Dask workers on Slurm with one core each; needs `gvibench[slurm]`."""
-
-    workers: Annotated[int, Field(ge=1)] = 4
-    """Number of workers."""
-    memory: str = "2GB"
-    """Memory per worker, e.g. `2GB`."""
-    walltime: str = "01:00:00"
-    """Time limit per worker."""
-    partition: str | None = None
-    """Partition (default: that of Slurm)."""
-    account: str | None = None
-    """Account (default: that of Slurm)."""
-
-
-class Dask(StrictModel):
-    """Dask cluster for the aggregation: a running one, or one that Slurm starts."""
-
-    scheduler_address: str | None = None
-    """Address of a running Dask cluster with access to the same files, e.g. `tcp://host:8786`."""
-    slurm: DaskOnSlurm | None = None
-    """Workers that Slurm starts for the aggregation."""
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if (self.scheduler_address is None) == (self.slurm is None):
-            raise ValueError("needs either 'scheduler_address' or 'slurm'")
-        return self
-
-
 class Config(StrictModel):
     """Config file with one or more studies."""
 
@@ -252,9 +228,9 @@ class Config(StrictModel):
     """Data sets to exclude from all studies. A study with no other data set is excluded, too."""
     style: Style = Style()
     """Style of figures."""
-    dask: Dask | None = None
-    """Dask cluster for the aggregation, `{scheduler_address: tcp://host:8786}` or
-    `{slurm: {workers: 4}}` (default: the cores of the job)."""
+    dask: DaskSettings | None = None
+    """Workers for aggregation, tables and figures of large studies (default: the cores and the
+    memory of the job)."""
 
 
 def load_config(values: Mapping[str, Any], where: str = "config") -> Config:
@@ -288,8 +264,10 @@ def _names_at(place: tuple[int | str, ...]) -> Iterable[str]:
         "solvers": SolverSettings,
         "tuning": Tuning,
         "style": Style,
-        "dask": Dask,
-        "slurm": DaskOnSlurm,
+        "dask": DaskSettings,
+        "local": LocalWorkers,
+        "slurm": SlurmWorkers,
+        "workers": WorkerRange,
         "step": LogGrid,
         "steps": LogGrid,
     }
@@ -305,7 +283,6 @@ MODELS: tuple[type[BaseModel], ...] = (
     Tuning,
     LogGrid,
     Style,
-    Dask,
-    DaskOnSlurm,
+    *DASK_MODELS,
 )
 """All models of a config."""

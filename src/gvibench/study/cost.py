@@ -5,13 +5,26 @@ from dataclasses import dataclass
 
 from gvibench.study.inventory import Job, all_jobs
 from gvibench.study.plan import Plan, RunJob, TuningJob
-from gvibench.study.resources import START_SECONDS, memory_mb, run_seconds, sizes, tuning_trials
+from gvibench.study.resources import (
+    START_SECONDS,
+    is_short,
+    memory_mb,
+    run_seconds,
+    sizes,
+    tuning_trials,
+)
 
-__all__ = ["Cost", "estimate_cost"]
+__all__ = ["Cost", "estimate_cost", "suggest_pack"]
 
-STAGE_SECONDS = {"data": 2.0, "optimum": 2.0, "beta": 10.0, "choice": 0.8, "aggregate": 2.0}
+MANY_RUNS = 5_000
+"""Number of runs of a study above which larger blocks of seeds are suggested."""
+FEW_JOBS = 1_000
+"""Number of jobs that Snakemake plans in a few seconds."""
+PACKS = (10, 20, 50, 100, 200, 500, 1000)
+
+STAGE_SECONDS = {"data": 2.0, "optimum": 2.0, "beta": 10.0, "aggregate": 2.0}
 """Duration of jobs that hardly depends on the study, including start-up."""
-OUTPUT_SECONDS = 3.5
+OUTPUT_SECONDS = 2.0
 """Duration of a table, figure, summary or page."""
 JOB_SECONDS = 0.1
 """Overhead of Snakemake per job."""
@@ -19,8 +32,7 @@ BYTES_PER_RECORD = 70
 """Size of a record in a compressed trace."""
 HEADINGS = {
     "run": "runs",
-    "round": "tuning",
-    "choice": "tuning",
+    "tuning": "tuning",
     **dict.fromkeys(("data", "optimum", "beta"), "data and optima"),
 }
 """Headings of `gvibench plan` by stage."""
@@ -32,6 +44,9 @@ class Cost:
     """Estimated cost of a study on one machine."""
 
     jobs: Counter[str]
+    """Number of jobs, by heading."""
+    runs: int
+    """Number of runs, of which a job can have several."""
     core_seconds: float
     peak_mb: int
     disk_mb: float
@@ -39,7 +54,10 @@ class Cost:
     def counted(self) -> str:
         """Return the number of jobs of each kind as text."""
         order = dict.fromkeys([*HEADINGS.values(), OUTPUTS])
-        return ", ".join(f"{self.jobs[kind]} {kind}" for kind in order if self.jobs[kind])
+        numbers = {kind: f"{self.jobs[kind]} {kind}" for kind in order if self.jobs[kind]}
+        if self.runs > self.jobs["runs"]:
+            numbers["runs"] = f"{self.jobs['runs']} with {self.runs} runs"
+        return ", ".join(numbers.values())
 
     def wall_seconds(self, cores: int) -> float:
         """Return the wall time from start to report."""
@@ -50,23 +68,36 @@ def estimate_cost(plan: Plan, *, unfinished: bool = False) -> Cost:
     """Estimate jobs, time, memory and disk space of a plan, or of its unfinished jobs."""
     jobs: Counter[str] = Counter()
     seconds = disk = 0.0
-    peak = 0
+    peak = runs = 0
     for job in all_jobs(plan):
         if unfinished and job.is_done:
             continue
         jobs[HEADINGS.get(job.stage, OUTPUTS)] += 1
         seconds += JOB_SECONDS + _job_seconds(job)
         if isinstance(job.of, RunJob):
+            runs += len(job.of.specs)
             peak = max(peak, memory_mb(job.of.specs[0]))
             disk += _trace_bytes(job.of)
-    return Cost(jobs, seconds, peak, disk / 1e6)
+    return Cost(jobs, runs, seconds, peak, disk / 1e6)
+
+
+def suggest_pack(plan: Plan, study: str) -> int | None:
+    """Return a larger number of seeds per job for a study of many short runs, or None."""
+    jobs = plan.of_study(study)
+    size, runs = max(len(job.specs) for job in jobs), sum(len(job.specs) for job in jobs)
+    if runs <= MANY_RUNS or len(jobs) <= FEW_JOBS or not all(map(is_short, jobs)):
+        return None
+    seeds = plan.config.studies[study].seeds
+    most = seeds if isinstance(seeds, int) else len(seeds)
+    enough = next((pack for pack in PACKS if pack * FEW_JOBS >= runs), PACKS[-1])
+    return min(enough, most) if min(enough, most) > size else None
 
 
 def _job_seconds(job: Job) -> float:
     if isinstance(job.of, RunJob):
         return START_SECONDS + len(job.of.specs) * run_seconds(job.of.specs[0])
-    if isinstance(job.of, TuningJob) and job.stage == "round":
-        # Many trials diverge early.
+    if isinstance(job.of, TuningJob):
+        # Many trials diverge or converge early.
         trial = 0.7 * run_seconds(job.of.spec, job.of.settings["rows"])
         return START_SECONDS + tuning_trials(job.of) * trial
     return STAGE_SECONDS.get(job.stage, OUTPUT_SECONDS)

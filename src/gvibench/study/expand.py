@@ -21,6 +21,7 @@ from gvibench.study.plan import (
     mask_tuned_fields,
 )
 from gvibench.study.requirements import Planned, validate_outputs
+from gvibench.study.resources import seeds_per_job
 from gvibench.study.variants import Variant, validate_titles, validate_variation, variants
 
 __all__ = ["expand", "require_own_files"]
@@ -30,7 +31,7 @@ BATCHES = 10
 """Minimum number of batches in the rows of a tuning trial."""
 MAX_NAME_BYTES = 255
 """Maximum length of the name of a file or folder."""
-UNFINISHED_BYTES = len("..checkpoint..12345678.part")
+UNFINISHED_BYTES = len("..seed-9223372036854775807..12345678.part")
 """Length that the name of an unfinished file has in addition."""
 PERIODIC = re.compile(r"(.+?)\1{19,}$")
 
@@ -162,9 +163,12 @@ def _jobs_of_variant(
         tuning = _tuning(folder, study, data, variant.spec, seeds, beta, where)
         plan.tuning[folder] = tuning
     base = f"{root}/{study_name}/runs/{dataset}/{solver}/{variant.label}"
-    for block in _blocks(seeds, study.pack):
-        packed = study.pack > 1
-        name = f"seeds-{block[0] // study.pack}" if packed else f"seed-{block[0]}"
+    size = study.pack
+    if size == "auto":
+        size = seeds_per_job(variant.spec, exclusive=study.exclusive)
+    packed = size > 1
+    for block in _blocks(seeds, size):
+        name = f"seeds-{block[0] // size}" if packed else f"seed-{block[0]}"
         yield RunJob(
             path=f"{base}/{name}.zarr.zip",
             study=study_name,

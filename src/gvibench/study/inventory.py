@@ -12,7 +12,7 @@ from gvibench.study.plan import Plan, RunJob, TuningJob
 __all__ = ["Job", "all_jobs", "jobs_of"]
 
 TABLE_ENDS = ("csv", "md", "tex")
-FIGURE_ENDS = ("pdf", "svg", "png")
+FIGURE_ENDS = ("pdf", "svg", "png", "csv")
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Job:
     """One job of the workflow."""
 
     stage: str
-    """`data`, `beta`, `optimum`, `round`, `choice`, `run`, `aggregate`, `config`, `table`,
+    """`data`, `beta`, `optimum`, `tuning`, `run`, `aggregate`, `config`, `table`,
     `figure`, `summary` or `page`."""
     outputs: tuple[str, ...]
     log: str
@@ -57,8 +57,7 @@ def jobs_of(plan: Plan, study: str) -> list[Job]:
     betas = _distinct(("beta", job.beta.path) for job in runs if job.beta)
     jobs += [Job(stage, (path,), _log(own, path)) for stage, path in betas]
     for tuning in tunings.values():
-        jobs += [Job("round", (path,), _log(own, path), tuning) for path in tuning.rounds]
-        jobs.append(Job("choice", (tuning.choice,), _log(own, tuning.choice), tuning))
+        jobs.append(Job("tuning", (tuning.choice,), _log(own, tuning.choice), tuning))
     jobs += [Job("run", (job.path,), _log(own, job.path), job) for job in runs]
     return [*jobs, *_outputs(plan, study, own)]
 

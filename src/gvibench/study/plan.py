@@ -15,7 +15,9 @@ from typing import Any
 from gvibench.registry import SOLVERS
 from gvibench.spec.canonical import canonical_json, hash_text, hash_values
 from gvibench.spec.catalogue import find
+from gvibench.spec.metrics import EXTRA_CURVES, METRICS
 from gvibench.spec.run import DataSpec, ProblemSpec, RunSpec, group_name
+from gvibench.spec.tuning import TRIALS
 from gvibench.study import code_hash
 from gvibench.study.config import Config
 
@@ -98,28 +100,19 @@ class TuningJob:
         return f"{self.folder}/choice.json"
 
     @property
-    def rounds(self) -> list[str]:
-        """Paths of the rounds."""
-        return [f"{self.folder}/round-{k}.zarr.zip" for k in range(self.settings["rounds"])]
+    def trials(self) -> str:
+        """Path of the trials, which the job keeps in addition to its output."""
+        return f"{self.folder}/{TRIALS}"
 
     @functools.cached_property
     def params(self) -> str:
-        """Parameters of the job that runs a round of trials."""
+        """Parameters of the job."""
         tuned = {"step", "init_scale"} | ({"beta"} if self.beta else set())
         return job_params(
             code_hash=code_hash.tuning_hash(self.spec),
+            trials_hash=code_hash.trials_hash(self.spec),
             spec=mask_tuned_fields(self.spec, tuned),
             tuning=dict(self.settings),
-        )
-
-    @functools.cached_property
-    def choice_params(self) -> str:
-        """Parameters of the job that chooses among the trials."""
-        return job_params(
-            code_hash=code_hash.choice_hash(),
-            prefer=self.settings["prefer"],
-            solver=self.spec.solver,
-            dataset=self.spec.data.dataset,
         )
 
 
@@ -166,7 +159,8 @@ class RunJob:
             code_hash=self.code_hash,
             exclusive=self.exclusive,
             packed=self.packed,
-            specs=[mask_tuned_fields(spec, self.tuned_fields) for spec in self.specs],
+            spec=mask_tuned_fields(self.specs[0], {*self.tuned_fields, "seed"}),
+            seeds=[spec.seed for spec in self.specs],
         )
 
     def manifest_rows(self) -> list[dict[str, Any]]:
@@ -240,7 +234,10 @@ class Plan:
                 code = code_hash.aggregate_hash()
                 return job_params(code_hash=code, study=study, manifest=manifest)
             case "config":
-                return job_params(config=self.settings_of(study))
+                # Results do not depend on the workers, which differ between machines.
+                kept = self.settings_of(study)
+                kept.pop("dask", None)
+                return job_params(config=kept)
             case "table":
                 return job_params(code_hash=code_hash.table_hash(name), table=name, study=study)
             case "figure":
@@ -254,7 +251,7 @@ class Plan:
 
     def manifest(self, study: str) -> str:
         """Return the manifest of a study as text: all its runs, and titles for readers."""
-        # Sorted, so that the order of a config does not matter.
+        # Sorted, so that the order of a config does not matter. `untracked` has the order.
         jobs = sorted(self.of_study(study), key=lambda job: job.path)
         runs = [row for job in jobs for row in job.manifest_rows()]
         settings = self.config.studies[study]
@@ -262,15 +259,29 @@ class Plan:
         for job in jobs:
             solver = job.specs[0].solver
             titles.setdefault(job.solver, {})[solver] = solver_title(job.solver, solver)
+        requested = {name for job in jobs for name in job.specs[0].record}
         head = {
             "study": study,
             "title": settings.title,
             "gap": settings.gap,
+            "records": max(job.specs[0].max_records for job in jobs),
+            "curves": [*METRICS, "seconds", *(name for name in EXTRA_CURVES if name in requested)],
             "solver_titles": titles,
             "dataset_titles": {job.dataset: find(job.data.spec).title for job in jobs},
         }
         lines = ",\n".join(json.dumps(run, sort_keys=True) for run in runs)
         return f'{json.dumps(head, sort_keys=True)[:-1]}, "runs": [\n{lines}\n]}}\n'
+
+    def untracked(self, study: str) -> str:
+        """Return what tables, figures and reports need besides their parameters.
+
+        Neither the order of data sets and solvers nor the workers change a number, so a change of
+        these does not repeat a job.
+        """
+        settings = self.config.studies[study]
+        order = {"dataset": list(settings.datasets), "solver": list(settings.solvers)}
+        dask = self.config.dask.model_dump(mode="json") if self.config.dask else None
+        return json.dumps({"order": order, "dask": dask})
 
     def settings_of(self, study: str) -> dict[str, Any]:
         """Return the config with this study only, as plain data to store with its results."""

@@ -83,6 +83,16 @@ def _sensitivity(plans: Sequence[Planned]) -> str:
     return "" if several else "a solver with two or more steps: set step: [0.01, 0.1]"
 
 
+def _heatmap(plans: Sequence[Planned]) -> str:
+    cells: dict[tuple[str, str], set[tuple[float, float]]] = {}
+    for plan in plans:
+        cell = (plan.spec.step, plan.spec.init_scale)
+        cells.setdefault((plan.dataset, plan.solver), set()).add(cell)
+    several = any(len(values) > 1 for values in cells.values())
+    advice = "set step: [0.01, 0.1] or init_scale: [0.1, 1.0]"
+    return "" if several else f"a solver with two or more steps or initial scales: {advice}"
+
+
 def _runtime(plans: Sequence[Planned]) -> str:
     moving = any(plan.spec.iterations > 0 for plan in plans)
     return "" if moving else "runs of at least one iteration"
@@ -135,6 +145,7 @@ def _paper(plans: Sequence[Planned]) -> str:
 
 FIGURES: dict[str, Needs] = {
     "bias": _bias,
+    "heatmap": _heatmap,
     "path": _path,
     "runtime": _runtime,
     "sensitivity": _sensitivity,

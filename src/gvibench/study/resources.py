@@ -15,6 +15,7 @@ __all__ = [
     "memory_mb",
     "run_seconds",
     "runtime_minutes",
+    "seeds_per_job",
     "sizes",
     "tuning_minutes",
     "tuning_trials",
@@ -24,7 +25,7 @@ UNKNOWN = (10_000, 100)
 """Assumed rows and columns of a file that has not been read yet."""
 BASE_MB = 250
 """Memory of a Python process with its libraries."""
-START_SECONDS = 0.6
+START_SECONDS = 0.3
 FLOPS = 1.2e10
 """BLAS speed of one core with few features, in floating-point operations per second."""
 FLOPS_PER_FEATURE = 5e7
@@ -33,9 +34,13 @@ MAX_FLOPS = 5e10
 """Maximum BLAS speed of one core."""
 OVERHEAD_SECONDS = 2e-4
 """Python overhead of an iteration."""
-RECORD_SHARE = 0.6
+RECORD_SHARE = 0.4
 """Time to record an iterate, relative to the time of a step."""
 
+BLOCK_SEEDS = 5
+"""Number of seeds per job if runs are short."""
+BLOCK_RUN_SECONDS = 3.0
+"""Maximum duration of such a run. A process starts in a tenth of this time."""
 SHORT_SECONDS = 30.0
 """Maximum duration of a short job, about the time a cluster needs to start one."""
 
@@ -88,6 +93,16 @@ def run_seconds(spec: RunSpec, max_rows: int | None = None) -> float:
     return min(seconds, 2 * spec.seconds) if spec.seconds else seconds
 
 
+def seeds_per_job(spec: RunSpec, *, exclusive: bool) -> int:
+    """Return the number of seeds that share a job if the study does not set it.
+
+    The time to start a process matters only for short runs. Longer runs, and runs on a GPU, gain
+    from jobs that run at the same time. A timed run has its node to itself.
+    """
+    alone = exclusive or spec.device == "cuda" or run_seconds(spec) > BLOCK_RUN_SECONDS
+    return 1 if alone else BLOCK_SEEDS
+
+
 def _job_seconds(job: RunJob) -> float:
     return START_SECONDS + len(job.specs) * run_seconds(job.specs[0])
 
@@ -103,16 +118,17 @@ def runtime_minutes(job: RunJob) -> int:
 
 
 def tuning_trials(job: TuningJob) -> int:
-    """Return the number of trials of a tuning round without grid extensions."""
+    """Return the number of trials of all rounds without grid extensions."""
     return _trials(job, 0)
 
 
 def _trials(job: TuningJob, extensions: int) -> int:
     sides = (job.settings["steps"]["count"], len(job.settings["init_scales"]))
     # A side with one value is fixed.
-    return len(job.settings["seeds"]) * math.prod(n + extensions * (n > 1) for n in sides)
+    trials = len(job.settings["seeds"]) * math.prod(n + extensions * (n > 1) for n in sides)
+    return int(job.settings["rounds"]) * trials
 
 
 def tuning_minutes(job: TuningJob) -> int:
-    """Return a generous time limit for a tuning round with grid extensions."""
+    """Return a generous time limit for a tuning job with grid extensions."""
     return 5 + math.ceil(5 * _trials(job, MAX_EXTENSIONS) * run_seconds(job.spec) / 60)

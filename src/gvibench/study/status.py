@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gvibench.errors import UserError
 from gvibench.spec.messages import duration
-from gvibench.store.checkpoints import checkpoint_iteration, checkpoint_path
+from gvibench.store.checkpoints import checkpoint_iteration, checkpoint_path, finished_seeds
 from gvibench.store.traces import check_attributes
 from gvibench.store.zarrzip import open_zip
 from gvibench.study.inventory import Job, jobs_of
@@ -44,6 +44,8 @@ class Progress:
     note: str = ""
     seconds: float = 0.0
     """Duration of a finished run."""
+    ended: int = 0
+    """Number of finished seeds of an unfinished job."""
     endings: dict[str, list[str]] = field(default_factory=dict)
     """Reasons of the runs with a status in `NOT_DONE`, by status."""
 
@@ -53,8 +55,12 @@ class Progress:
         if not isinstance(self.job.of, RunJob):
             return Counter()
         counts = Counter({ending: len(reasons) for ending, reasons in self.endings.items()})
-        state = "pending" if self.state == "error" else self.state
-        counts[state] += len(self.job.of.specs) - counts.total()
+        counts["done"] += self.ended
+        left = len(self.job.of.specs) - counts.total()
+        if self.state == "running":  # its seeds run one after the other
+            counts["running"] += min(left, 1)
+            left -= min(left, 1)
+        counts["done" if self.state == "done" else "pending"] += left
         return counts
 
 
@@ -76,12 +82,14 @@ def _progress_of_run(job: Job, run: RunJob) -> Progress:
     if out.exists():
         return _finished(job, run, out)
     iteration = checkpoint_iteration(out)
-    if iteration is None:
+    ended = finished_seeds(out, (spec.seed for spec in run.specs))
+    if iteration is None and not ended:
         return _not_finished(job)
-    share = iteration / max(run.specs[0].iterations, 1)
-    if _is_fresh(checkpoint_path(out)) and not _last_line(job):
-        return Progress(job, "running", share, f"iteration {iteration}")
-    return replace(_not_finished(job), share=share)
+    share = (ended + (iteration or 0) / max(run.specs[0].iterations, 1)) / len(run.specs)
+    if iteration is not None and _is_fresh(checkpoint_path(out)) and not _last_line(job):
+        of = f" of seed {ended + 1} of {len(run.specs)}" if len(run.specs) > 1 else ""
+        return Progress(job, "running", share, f"iteration {iteration}{of}", ended=ended)
+    return replace(_not_finished(job), share=share, ended=ended)
 
 
 def _finished(job: Job, run: RunJob, out: Path) -> Progress:

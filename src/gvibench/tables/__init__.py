@@ -5,6 +5,7 @@ name of the table and points to a function `module:function`. The function takes
 returns a `gvibench.tables.formats.Table`.
 """
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,12 @@ from gvibench.store.files import atomic_path
 __all__ = ["write_tables"]
 
 
-def write_tables(job: dict[str, Any], aggregate: Path, out: Path) -> None:
+def write_tables(
+    job: dict[str, Any],
+    aggregate: Path,
+    out: Path,
+    order: Mapping[str, Sequence[str]] | None = None,
+) -> None:
     """Write one table of a study.
 
     If the table cannot be built, its files contain the error instead, and the summary and the
@@ -29,16 +35,19 @@ def write_tables(job: dict[str, Any], aggregate: Path, out: Path) -> None:
         Aggregate of the study.
     out
         Path of the CSV file. The other formats are written to the same folder.
+    order
+        Order of data sets and solvers, see `open_aggregate`.
     """
-    from gvibench.store.aggregates import open_aggregate
+    from gvibench.store.aggregates import check_aggregate, open_aggregate
     from gvibench.tables.formats import error_table, to_csv, to_latex, to_markdown
 
-    with open_aggregate(aggregate) as dataset:
+    with open_aggregate(aggregate, order=order) as dataset:
         try:
             table = TABLES.load(job["table"])(dataset)
         except RETRIED:
             raise
         except Exception as error:
+            check_aggregate(aggregate)  # a damaged file is not an error of the table
             print_failure(error)
             table = error_table(job["table"], error)
     for extension, write in (("csv", to_csv), ("md", to_markdown), ("tex", to_latex)):

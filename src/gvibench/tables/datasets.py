@@ -31,7 +31,7 @@ def build(dataset: xr.Dataset) -> Table:
     differing = _differing_settings(dataset, configs)
     for panel in unique(config.panel for config in configs):
         here = [config for config in configs if config.panel == panel]
-        specs = [json.loads(dataset["spec"].values[config.runs[0]]) for config in here]
+        specs = [config.spec for config in here]
         sizes = [int(dataset[name].values[here[0].runs[0]]) for name in ("n_train", "n_test", "d")]
         facts.append({"data set": panel, **_facts(_description(dataset, here[0]), specs, *sizes)})
         by_line = {line: [config for config in here if config.line == line] for line in lines}
@@ -68,7 +68,7 @@ def _differing_settings(dataset: xr.Dataset, configs: list[Configuration]) -> di
     """Return, by solver, the settings that differ between data sets and are not in its line."""
     specs: dict[str, list[dict[str, Any]]] = {}
     for config in configs:
-        spec = json.loads(dataset["spec"].values[config.runs[0]])
+        spec = config.spec
         shown = {"data", *ProblemSpec.names(), *CONFIGURED, *config.varied}
         others = {name: value for name, value in spec.items() if name not in shown}
         specs.setdefault(config.solver, []).append(others)
@@ -87,7 +87,7 @@ def _others(
     """Return the settings of a solver on one data set that differ between data sets."""
     if not members:
         return UNKNOWN
-    spec = json.loads(dataset["spec"].values[members[0].runs[0]])
+    spec = members[0].spec
     words = [f"{name} {spec[name]}" for name in differing.get(members[0].solver, [])]
     return ", ".join(words) or UNKNOWN
 

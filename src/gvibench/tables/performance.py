@@ -1,22 +1,22 @@
 """Build the table of performance: final values, efforts, and differences to the best."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 from gvibench.analysis.configurations import Configuration, configurations
-from gvibench.analysis.gaps import Effort, final, first_reached, gap, measured, settled
+from gvibench.analysis.efforts import LEVELS, Effort, Target, lazy_efforts
+from gvibench.analysis.gaps import computed, final, gap, measured
 from gvibench.analysis.ranking import RULE, TIE, TIE_LEVEL, Ranking
+from gvibench.analysis.statistics import STATISTICS, seed_statistics
 from gvibench.spec.statuses import STATUSES, UNUSABLE
 from gvibench.tables.formats import Block, Table, number, spread
 
-__all__ = ["LEVELS", "NEVER", "NONE", "NO_STEP", "UNDEFINED", "build", "compact", "values_of"]
+__all__ = ["NEVER", "NONE", "NO_STEP", "UNDEFINED", "build", "compact", "values_of"]
 
-LEVELS = (1e-2, 1e-4, 1e-6)
-"""Objective gaps in nats for which the table contains efforts."""
 NEVER = "never"
 """Text in place of a number if no seed reached the level."""
 UNDEFINED = "undefined"
@@ -27,8 +27,6 @@ NONE = "–"
 """Text of an empty cell."""
 NO_COMMON_SEED = "no common seed"
 """Text in place of a number if no seed is usable here and in the best configuration."""
-STATISTICS = ("median", "mean", "min", "max")
-
 METRICS = {
     "objective": "objective",
     "neg_elbo": "negative ELBO",
@@ -40,7 +38,8 @@ METRICS = {
     "seconds": "seconds",
 }
 """Final values and their names for readers."""
-EFFORTS = {"first": first_reached, "settled": settled}
+KINDS: tuple[Literal["first", "settled"], ...] = ("first", "settled")
+TUNING = ("tuning_trials", "tuning_iterations", "tuning_seconds", "tuning_note")
 DIGITS = {"test_accuracy": 4, "gap": 3, "difference": 3, "seconds": 3, "iterations": 4}
 DECIMALS = 10
 """Decimals of gaps and differences for readers, because further digits are rounding errors."""
@@ -67,37 +66,67 @@ def build(dataset: xr.Dataset) -> Table:
 def values_of(dataset: xr.Dataset) -> pd.DataFrame:
     """Return the values of the table, one row per configuration and one number per column."""
     configs = configurations(dataset)
-    ranking = Ranking.of(dataset)
+    values, efforts = _run_values(dataset)
+    ranking = Ranking.from_values(dataset, values["gap"], efforts["settled", TIE_LEVEL].iterations)
     best = ranking.best(configs, lambda config: config.problem)
     best_lines = set(map(id, ranking.best_lines(configs)))
     seeds = np.asarray(dataset["seed"].values)
-    finals = {name: final(measured(dataset, name)) for name in METRICS if name != "gap"}
-    finals["gap"] = final(gap(dataset, "objective").values)
-    efforts = {
-        (kind, level): count(dataset, level) for kind, count in EFFORTS.items() for level in LEVELS
+    quantities: dict[str, np.ndarray] = {
+        **values,
+        **{
+            f"{name}_{_suffix(target)}": array
+            for target, effort in efforts.items()
+            for name, array in effort._asdict().items()
+        },
     }
+    statistics = seed_statistics(configs, quantities)
+    tuning = {name: dataset[name].values for name in TUNING}
     rows = []
-    for config in configs:
+    for k, config in enumerate(configs):
+        note = str(tuning["tuning_note"][config.runs[0]])
+        placeholder = _placeholder(config, note)
         row: dict[str, Any] = {
             **_identity(config),
             "best_of_solver": id(config) in best_lines,
             "seeds": len(config.runs),
             **{status: config.endings[status] for status in STATUSES},
         }
-        placeholder = _placeholder(config, _note(dataset, "tuning_note", config))
-        for name, values in finals.items():
-            row |= _statistics(name, values[config.usable], placeholder or UNDEFINED)
-        for (kind, level), effort in efforts.items():
-            row |= _effort_columns(config, kind, level, effort, placeholder)
+        for name in METRICS:
+            row |= _statistics(name, statistics[name], k, placeholder or UNDEFINED)
+        for target, effort in efforts.items():
+            reached = int(np.isfinite(effort.iterations[config.runs]).sum())
+            row[f"reached_{_suffix(target)}"] = reached
+            row |= _effort_columns(statistics, target, k, placeholder or NEVER)
         row |= _compare_with_best(
-            config, best[config.problem], ranking, finals["objective"], seeds, placeholder
+            config, best[config.problem], ranking, values["objective"], seeds, placeholder
         )
-        for name in ("tuning_trials", "tuning_iterations", "tuning_seconds"):
-            row[name] = dataset[name].values[config.runs[0]].item()
-        row["tuning_note"] = _note(dataset, "tuning_note", config) or NONE
+        for name in TUNING[:-1]:
+            row[name] = tuning[name][config.runs[0]].item()
+        row["tuning_note"] = note or NONE
         rows.append(row)
     # A field that varies only on some data sets has no value on the others.
     return pd.DataFrame(rows).astype(object).fillna("")
+
+
+def _run_values(dataset: xr.Dataset) -> tuple[dict[str, np.ndarray], dict[Target, Effort]]:
+    """Return the final values of each run by name, and its efforts. All curves are read once."""
+    lazy = {name: final(measured(dataset, name)) for name in METRICS if name != "gap"}
+    lazy["gap"] = final(gap(dataset, "objective"))
+    targets = [(kind, level) for kind in KINDS for level in LEVELS]
+    fields = lazy_efforts(dataset, targets)
+    for target, arrays in fields.items():
+        lazy |= {f"{_suffix(target)} {name}": array for name, array in arrays.items()}
+    values = computed(lazy)
+    efforts = {
+        target: Effort(*(values.pop(f"{_suffix(target)} {name}") for name in Effort._fields))
+        for target in fields
+    }
+    return values, efforts
+
+
+def _suffix(target: Target) -> str:
+    kind, level = target
+    return f"{kind}_{level:g}"
 
 
 def _identity(config: Configuration) -> dict[str, Any]:
@@ -114,10 +143,6 @@ def _identity(config: Configuration) -> dict[str, Any]:
     }
 
 
-def _note(dataset: xr.Dataset, name: str, config: Configuration) -> str:
-    return str(dataset[name].values[config.runs[0]]) if name in dataset else ""
-
-
 def _placeholder(config: Configuration, tuning_note: str) -> str:
     """Return the text in place of numbers for a configuration without usable seeds, else ""."""
     if len(config.usable):
@@ -127,33 +152,32 @@ def _placeholder(config: Configuration, tuning_note: str) -> str:
     return " or ".join(status for status in UNUSABLE if config.endings[status])
 
 
-def _statistics(name: str, values: np.ndarray, placeholder: str) -> dict[str, Any]:
+def _statistics(
+    name: str, statistics: Mapping[str, np.ndarray], position: int, placeholder: str
+) -> dict[str, Any]:
     """Return the columns of a quantity over the seeds that have it."""
-    known = values[np.isfinite(values)]
-    if len(known) == 0:
-        return {f"{name}_{statistic}": placeholder for statistic in STATISTICS}
-    results = (np.median(known), known.mean(), known.min(), known.max())
-    return {f"{name}_{key}": float(value) for key, value in zip(STATISTICS, results, strict=True)}
+    numbers = {key: float(array[position]) for key, array in statistics.items()}
+    return {
+        f"{name}_{key}": placeholder if np.isnan(value) else value for key, value in numbers.items()
+    }
 
 
 def _effort_columns(
-    config: Configuration, kind: str, level: float, effort: Effort, placeholder: str
+    statistics: Mapping[str, Mapping[str, np.ndarray]],
+    target: Target,
+    position: int,
+    placeholder: str,
 ) -> dict[str, Any]:
     """Return the columns of the effort to reach a level, over the seeds that reached it."""
-    suffix = f"{kind}_{level:g}"
-    columns: dict[str, Any] = {
-        f"reached_{suffix}": int(np.isfinite(effort.iterations[config.runs]).sum())
-    }
+    suffix = _suffix(target)
+    columns: dict[str, Any] = {}
     for name in ("iterations", "seconds"):
-        values = getattr(effort, name)[config.usable]
-        columns |= _statistics(f"{name}_{suffix}", values, placeholder or NEVER)
+        quantity = f"{name}_{suffix}"
+        columns |= _statistics(quantity, statistics[quantity], position, placeholder)
     # Limits of the effort that follow from the recording schedule.
     for name in ("least", "most"):
-        known = getattr(effort, name)[config.usable]
-        known = known[np.isfinite(known)]
-        columns[f"iterations_{suffix}_at_{name}"] = (
-            float(np.median(known)) if len(known) else placeholder or NEVER
-        )
+        value = float(statistics[f"{name}_{suffix}"]["median"][position])
+        columns[f"iterations_{suffix}_at_{name}"] = placeholder if np.isnan(value) else value
     return columns
 
 
@@ -180,9 +204,17 @@ def _compare_with_best(
         else NONE,
         "is_best": config is best and has_best,
         "tied_with_best": tied and config is not best,
-        **_statistics("difference_to_best", pairs, placeholder or NO_COMMON_SEED),
+        **_statistics("difference_to_best", _reduced(pairs), 0, placeholder or NO_COMMON_SEED),
         "bands_overlap_best": ranking.overlap(config, best),
     }
+
+
+def _reduced(values: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the statistics of an array as arrays of length one."""
+    known = values[np.isfinite(values)]
+    if len(known) == 0:
+        return dict.fromkeys(STATISTICS, np.array([np.nan]))
+    return {name: np.array([getattr(np, name)(known)]) for name in STATISTICS}
 
 
 # Presentation for readers

@@ -1,13 +1,11 @@
 """Build the table of runs: settings, final values, and hashes of spec and code."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from gvibench.analysis.configurations import configurations
-from gvibench.analysis.gaps import final, gap
+from gvibench.analysis.configurations import by_run, configurations, specs_of
+from gvibench.analysis.gaps import computed, final, gap
 from gvibench.tables.formats import Block, Table, number
 
 __all__ = ["build", "values_of"]
@@ -33,7 +31,7 @@ def build(dataset: xr.Dataset) -> Table:
 
 def values_of(dataset: xr.Dataset) -> pd.DataFrame:
     """Return a row for each run, with numbers in full precision."""
-    sources = [json.loads(spec)["data"]["dataset"] for spec in dataset["spec"].values]
+    sources = by_run(dataset, [spec["data"]["dataset"] for spec in specs_of(dataset)])
     columns = {
         name: dataset[name].values
         for name in ("dataset", "solver", "solver_id", "step", "init_scale", "seed")
@@ -43,8 +41,8 @@ def values_of(dataset: xr.Dataset) -> pd.DataFrame:
     columns["method"] = _labels(dataset, "line")
     for name in ("status", "reason", "iterations_done", "n_train", "n_test", "d"):
         columns[name] = dataset[name].values
-    columns |= {name: final(dataset[name].values) for name in FINAL}
-    columns["gap"] = final(gap(dataset, "objective").values)
+    lazy = {name: final(dataset[name]) for name in FINAL}
+    columns |= computed({**lazy, "gap": final(gap(dataset, "objective"))})
     columns |= {f"optimum_{name}": dataset[f"optimum_{name}"].values for name in OPTIMAL}
     for name in ("spec_hash", "code_hash", "device"):
         columns[name] = dataset[name].values

@@ -5,9 +5,10 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
+from gvibench.analysis.efforts import LEVELS
 from gvibench.spec.statuses import UNUSABLE
 from gvibench.tables.formats import Block, Table, number
-from gvibench.tables.performance import LEVELS, REACHED, values_of
+from gvibench.tables.performance import REACHED, values_of
 
 __all__ = ["build"]
 

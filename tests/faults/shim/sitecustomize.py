@@ -41,7 +41,7 @@ def _install(order: dict) -> None:
         _kill_in_write(rng.randint(1, 12), die)
     elif phase in {"rename", "aggregate"}:
         _kill_at_rename(1, rng.choice(("before", "after")), die)
-    else:  # a table has three files and a figure four
+    else:  # a table has three files and a figure five
         _kill_at_rename(rng.randint(1, 3), rng.choice(("before", "after")), die)
 
 

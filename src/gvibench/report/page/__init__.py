@@ -1,6 +1,6 @@
 """Write the report page of a study: one HTML file that needs no other files and no network."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,13 @@ COMPARED = ("datasets", "performance")
 """Tables of a comparison. All studies can have them."""
 
 
-def write_page(job: dict[str, Any], aggregate: Path, figures: Sequence[Path], out: Path) -> None:
+def write_page(
+    job: dict[str, Any],
+    aggregate: Path,
+    figures: Sequence[Path],
+    out: Path,
+    order: Mapping[str, Sequence[str]] | None = None,
+) -> None:
     """Write the page of one study.
 
     Parameters
@@ -23,13 +29,15 @@ def write_page(job: dict[str, Any], aggregate: Path, figures: Sequence[Path], ou
         Static figures of the study, as SVG, PNG or both.
     out
         HTML file to write.
+    order
+        Order of data sets and solvers, see `open_aggregate`.
     """
     from gvibench.report.page.document import write_document
     from gvibench.report.page.payload import Study, payload
     from gvibench.report.page.sections import figures_of
     from gvibench.store.aggregates import open_aggregate
 
-    with open_aggregate(aggregate) as dataset:
+    with open_aggregate(aggregate, order=order) as dataset:
         study = Study(
             dataset,
             tables=job["tables"],
@@ -69,7 +77,7 @@ def write_comparison(first: Path, second: Path, out: Path, code_hash: str) -> No
                 label=label,
                 source=str(source),
                 tables=COMPARED,
-                figures=figures_of(sorted((path.parent / "figures").glob("*"))),
+                figures=figures_of(sorted((Path(path).parent / "figures").glob("*"))),
                 codes={"code of this page": code_hash},
             )
             for dataset, label, source, path in (

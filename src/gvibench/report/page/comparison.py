@@ -8,7 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from gvibench.analysis.configurations import configurations
-from gvibench.analysis.gaps import final
+from gvibench.analysis.gaps import computed, final
 from gvibench.report.page.sections import Section, table_section
 from gvibench.spec.messages import counted
 from gvibench.tables.formats import Block, number
@@ -33,22 +33,21 @@ def compared_runs(first: xr.Dataset, second: xr.Dataset) -> Section:
 
 def _by_spec(dataset: xr.Dataset) -> dict[str, dict[str, Any]]:
     """Return the runs by spec, without the ignored fields."""
-    objective, seconds = (final(dataset[name].values) for name in ("objective", "seconds"))
+    values = computed({name: final(dataset[name]) for name in ("objective", "seconds")})
+    columns = {name: dataset[name].values.tolist() for name in ("seed", "status", "spec_hash")}
     runs = {}
     for config in configurations(dataset):
         for run in config.runs:
-            spec = json.loads(dataset["spec"].values[run])
-            key = json.dumps({**spec, **dict.fromkeys(IGNORED_FIELDS)}, sort_keys=True)
+            spec = {**config.spec, "seed": columns["seed"][run], **dict.fromkeys(IGNORED_FIELDS)}
+            key = json.dumps(spec, sort_keys=True)
             runs[key] = {
                 "panel": config.panel,
                 "line": config.line,
                 "step": config.step,
                 "scale": config.init_scale,
-                "seed": dataset["seed"].values[run],
-                "status": str(dataset["status"].values[run]),
-                "objective": float(objective[run]),
-                "seconds": float(seconds[run]),
-                "spec_hash": str(dataset["spec_hash"].values[run]),
+                **{name: column[run] for name, column in columns.items()},
+                "objective": float(values["objective"][run]),
+                "seconds": float(values["seconds"][run]),
             }
     return runs
 

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from gvibench.analysis.bands import seeds_over, seeds_over_iterations
-from gvibench.analysis.configurations import Configuration, configurations
-from gvibench.analysis.gaps import ROUNDING, final, gap, reference, settled
+from gvibench.analysis.bands import load_runs, seeds_over, seeds_over_iterations
+from gvibench.analysis.configurations import Configuration, Floats, configurations
+from gvibench.analysis.efforts import LEVELS, lazy_efforts
+from gvibench.analysis.gaps import ROUNDING, computed, final, gap, reference
 from gvibench.analysis.ranking import Ranking
 from gvibench.figures.curves import TEST_FLOOR
 from gvibench.figures.lines import FLOOR
@@ -21,7 +22,6 @@ from gvibench.report.page.curves import (
     thin,
 )
 from gvibench.spec.statuses import UNUSABLE
-from gvibench.tables.performance import LEVELS
 
 __all__ = ["AXES", "METRICS", "ConfigurationData"]
 
@@ -78,15 +78,18 @@ class ConfigurationData:
         rank = {id(config): k for k, config in enumerate(sorted(configs, key=ranking.key))}
         gaps = {metric: gap(dataset, metric) for metric in METRICS if metric in dataset}
         references = {metric: reference(dataset, metric) for metric in gaps}
-        clocks = {name: dataset[name].values for name in AXES if name in dataset.data_vars}
-        finals = {metric: final(values.values) for metric, values in gaps.items()}
-        efforts = _efforts(dataset)
+        finals, efforts = _finals_and_efforts(dataset, gaps)
         seeds = dataset["seed"].values
-        curves = {}
         # Add the best configurations first because there may be no room for all of them.
-        for config in sorted(configs, key=lambda one: (id(one) not in best, rank[id(one)])):
+        ordered = sorted(configs, key=lambda one: (id(one) not in best, rank[id(one)]))
+        curves: dict[int, Any] = {id(config): {} for config in configs}
+        clocks = {name: dataset[name] for name in AXES if name in dataset}
+        for config, rows in load_runs({**gaps, **clocks}, ordered):
+            if self.numbers.size > MAX_NUMBERS:
+                self.left_out += len(configs) - sum(map(bool, curves.values()))
+                break
             max_points = MAX_POINTS if id(config) in best else MAX_POINTS // 4
-            curves[id(config)] = self._add_curves(config, gaps, clocks, max_points)
+            curves[id(config)] = self._add_curves(rows, max_points)
         for config in configs:
             self.configurations.append(
                 {
@@ -109,27 +112,18 @@ class ConfigurationData:
             )
 
     def _add_curves(
-        self,
-        config: Configuration,
-        gaps: dict[str, xr.DataArray],
-        clocks: dict[str, np.ndarray],
-        max_points: int,
+        self, rows: dict[str, Floats], max_points: int
     ) -> dict[str, dict[str, list[int]]]:
         """Add the thinned curves of a configuration and return where they are stored."""
-        if self.numbers.size > MAX_NUMBERS:
-            self.left_out += 1
-            return {}
         places: dict[str, dict[str, list[int]]] = {}
-        for axis in ("iteration", *clocks):
+        for axis in (axis for axis in AXES if axis in rows):
             places[axis] = {}
-            for metric, values in gaps.items():
-                if axis == "iteration":
-                    at, rows = seeds_over_iterations(values, config)
-                else:
-                    at, rows = seeds_over(clocks[axis], values, config)
-                if rows.size == 0:
+            seeds = seeds_over_iterations if axis == "iteration" else seeds_over
+            for metric in (metric for metric in METRICS if metric in rows):
+                at, lines = seeds(rows[axis], rows[metric])
+                if lines.size == 0:
                     continue
-                curves = statistics(rows)
+                curves = statistics(lines)
                 kept, error = thin(at, curves, METRICS[metric]["floor"], max_points)
                 places[axis][metric] = self.numbers.add([at[kept], *curves[:, kept]])
                 self.points += len(at)
@@ -164,12 +158,24 @@ class ConfigurationData:
         }
 
 
-def _efforts(dataset: xr.Dataset) -> np.ndarray:
-    """Return the iterations and then the seconds until each level is reached, by run."""
-    reached = [settled(dataset, level) for level in LEVELS]
-    return np.array(
-        [effort.iterations for effort in reached] + [effort.seconds for effort in reached]
+def _finals_and_efforts(
+    dataset: xr.Dataset, gaps: dict[str, xr.DataArray]
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Return final gaps by metric, and the efforts of each run in one array.
+
+    The efforts are the iterations and then the seconds until each level is reached.
+    """
+    lazy = {metric: final(values) for metric, values in gaps.items()}
+    targets = lazy_efforts(dataset, [("settled", level) for level in LEVELS])
+    names = [(name, level) for name in ("iterations", "seconds") for level in LEVELS]
+    values = computed(
+        {
+            **lazy,
+            **{f"{name} {level}": targets["settled", level][name] for name, level in names},
+        }
     )
+    efforts = np.array([values.pop(f"{name} {level}") for name, level in names])
+    return values, efforts
 
 
 def _unusable(config: Configuration) -> dict[str, int]:

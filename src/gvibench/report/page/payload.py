@@ -7,6 +7,7 @@ from typing import Any
 import xarray as xr
 
 from gvibench.analysis.configurations import configurations, unique
+from gvibench.analysis.efforts import LEVELS
 from gvibench.figures.lines import line_styles_of
 from gvibench.figures.profile import LEVEL
 from gvibench.figures.style import DASHED, SOLID, LineStyle
@@ -14,7 +15,6 @@ from gvibench.report.page.configuration_data import AXES, METRICS, Configuration
 from gvibench.report.page.curves import STATISTICS
 from gvibench.report.page.sections import Section, overview, provenance, tables_of
 from gvibench.spec.statuses import UNUSABLE
-from gvibench.tables.performance import LEVELS
 
 __all__ = ["Study", "payload"]
 

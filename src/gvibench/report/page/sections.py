@@ -13,7 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from gvibench.analysis.configurations import configurations, unique
-from gvibench.analysis.gaps import final
+from gvibench.analysis.gaps import final_values
 from gvibench.analysis.ranking import RULE
 from gvibench.errors import RETRIED
 from gvibench.registry import TABLES
@@ -39,6 +39,8 @@ RUN_COLUMNS = (
     *("seed", "status", "iterations_done", "wall_seconds", "device", "threads", "host"),
     *("spec_hash", "code_hash", "reason"),
 )
+MAX_LISTED_RUNS = 2000
+"""Maximum number of runs in the list of all runs, about 3 MB with their specs."""
 MAX_FIGURE_BYTES = 2_500_000
 """Maximum total size of the static figures of a study, about 3 MB in base64."""
 
@@ -50,7 +52,7 @@ def overview(dataset: xr.Dataset) -> Section:
     winners = cells[cells["behind the best"] == "best"].drop(columns="behind the best")
     hosts = unique(zip(dataset["host"].values, dataset["device"].values, strict=True))
     alone = bool(dataset["exclusive"].values.all())
-    seconds = float(np.nansum(final(dataset["seconds"].values)))
+    seconds = float(np.nansum(final_values(dataset["seconds"])))
     tuning = _tuning_seconds(dataset)
     return {
         "counts": {
@@ -157,36 +159,38 @@ def figures_of(paths: Sequence[Path]) -> list[Section]:
 
 
 def provenance(dataset: xr.Dataset, codes: dict[str, str]) -> Section:
-    """Return the versions, and the hashes and specs of all runs."""
+    """Return the versions, and the hashes and specs of all runs, up to `MAX_LISTED_RUNS`."""
     configs = configurations(dataset)
-    index_of = {int(run): k for k, config in enumerate(configs) for run in config.runs}
-    columns = {name: dataset[name].values.tolist() for name in RUN_COLUMNS}
-    rows = []
-    for run in range(dataset.sizes["run"]):
-        config = configs[index_of[run]]
-        rows.append(
-            {
-                "data set": config.panel,
-                "solver": config.line,
-                "step": number(config.step),
-                "C0": number(config.init_scale),
-                **{name.replace("_", " "): values[run] for name, values in columns.items()},
-                "wall seconds": number(columns["wall_seconds"][run], 3),
-            }
-        )
+    config_of = {int(run): config for config in configs for run in config.runs}
+    listed = sorted(config_of)[:MAX_LISTED_RUNS]
+    columns = {name: dataset[name].values[listed].tolist() for name in RUN_COLUMNS}
+    rows = [
+        {
+            "data set": config_of[run].panel,
+            "solver": config_of[run].line,
+            "step": number(config_of[run].step),
+            "C0": number(config_of[run].init_scale),
+            **{name.replace("_", " "): values[k] for name, values in columns.items()},
+            "wall seconds": number(columns["wall_seconds"][k], 3),
+        }
+        for k, run in enumerate(listed)
+    ]
+    shown = unique(config_of[run] for run in listed)
+    position = {id(config): k for k, config in enumerate(shown)}
+    caption = "All runs"
+    if len(listed) < len(config_of):
+        caption = f"The first {len(listed)} of {len(config_of)} runs; the table 'runs' has all"
     return {
         "facts": {
             **{f"{name} version": text for name, text in dataset.attrs["versions"].items()},
             **codes,
         },
-        "runs": table_section("All runs", Block("", pd.DataFrame(rows), 2)),
-        "specs": [_spec(dataset, int(config.runs[0])) for config in configs],
-        "spec_of_run": [index_of[run] for run in range(dataset.sizes["run"])],
+        "runs": table_section(caption, Block("", pd.DataFrame(rows), 2)),
+        "specs": [_without_seed(config.spec) for config in shown],
+        "spec_of_run": [position[id(config_of[run])] for run in listed],
     }
 
 
-def _spec(dataset: xr.Dataset, run: int) -> str:
-    """Return the spec of a run without its seed."""
-    spec: dict[str, Any] = json.loads(dataset["spec"].values[run])
+def _without_seed(spec: dict[str, Any]) -> str:
     del spec["seed"]
     return json.dumps(spec, indent=1)

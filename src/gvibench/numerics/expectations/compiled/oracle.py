@@ -80,10 +80,24 @@ class FewFeatures(FusedOracle):
     def __call__(
         self, mean: Array, triangle: Array, transposed: bool, whitened: bool
     ) -> tuple[Any, Array, Array]:
+        d, wanted = self._d, WHITENED if whitened else HESSIAN
+        results = self._compute(mean, triangle, transposed, wanted, d * d + d + 1)
+        if results.ndim == 1:  # one run, whose value is then a number
+            return results[-1], results[d * d : -1], results[: d * d].reshape(d, d)
+        curvature = results[..., : d * d].reshape(*mean.shape[:-1], d, d)
+        return results[..., -1], results[..., d * d : -1], curvature
+
+    def value(self, mean: Array, triangle: Array, transposed: bool) -> Any:
+        return self._compute(mean, triangle, transposed, VALUE, 1)[..., 0]
+
+    def _compute(
+        self, mean: Array, triangle: Array, transposed: bool, wanted: int, count: int
+    ) -> Array:
+        """Return the results of the kernel, `count` numbers for each run."""
         d, runs = self._d, mean.shape[:-1]
         mean, triangle = _checked(mean, (*runs, d)), _checked(triangle, (*runs, d, d))
-        results = np.empty((*runs, d * d + d + 1))
-        at_mean, at_triangle, at_results = map(address, (mean, triangle, results))
+        results = np.empty((*runs, count))
+        at_mean, at_triangle, at_results = address(mean), address(triangle), address(results)
         for run in range(mean.size // d):
             self._kernel(
                 *self._problem,
@@ -91,14 +105,10 @@ class FewFeatures(FusedOracle):
                 at_mean + run * d * _ITEM,
                 at_triangle + run * d * d * _ITEM,
                 transposed,
-                whitened,
-                at_results + run * results.shape[-1] * _ITEM,
+                wanted,
+                at_results + run * count * _ITEM,
             )
-        curvature = results[..., : d * d].reshape(*runs, d, d)
-        return results[..., -1], results[..., d * d : -1], curvature
-
-    def value(self, mean: Array, triangle: Array, transposed: bool) -> Any:
-        return self(mean, triangle, transposed, False)[0]
+        return results
 
 
 class ManyFeatures(FusedOracle):

@@ -11,14 +11,19 @@ The arguments of the kernel are:
 - beta of the prior;
 - the mean, and the lower triangular matrix that is the root C of the covariance or, if
   `transposed`, its transpose;
-- whether the curvature is `whitened`, which means C'HC instead of the Hessian H;
-- the results: d x d numbers of the curvature, d of the gradient, and the value.
+- `wanted`: one of the constants VALUE, HESSIAN and WHITENED;
+- the results: d x d numbers of the curvature, d of the gradient, and the value; or the value alone.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from gvibench.numerics.expectations.compiled.constants import FEW_FEATURES
+from gvibench.numerics.expectations.compiled.constants import (
+    FEW_FEATURES,
+    HESSIAN,
+    VALUE,
+    WHITENED,
+)
 from gvibench.numerics.expectations.compiled.elementary import BLOCK, jit, stack_array
 from gvibench.numerics.expectations.compiled.signed_expectation import with_labels
 from gvibench.numerics.expectations.compiled.simd import (
@@ -56,7 +61,7 @@ def build_oracle(evaluate: Callable[..., None]) -> Callable[..., None]:
         mean: Any,
         triangle: Any,
         transposed: int,
-        whitened: int,
+        wanted: int,
         results: Any,
     ) -> None:
         root, gram, gradient, centre = _square(), _square(), _features(), _features()
@@ -65,7 +70,8 @@ def build_oracle(evaluate: Callable[..., None]) -> Callable[..., None]:
         chunks = (d + LANES - 1) // LANES
         width = chunks * LANES
         _pad_gaussian(mean, triangle, transposed, d, width, centre, root)
-        _start_sums(beta, centre, root, whitened, d, chunks, f2, gradient, gram)
+        if wanted != VALUE:
+            _start_sums(beta, centre, root, wanted, d, chunks, f2, gradient, gram)
         for j in range(BLOCK * width):
             rows[j] = 0.0
             white[j] = 0.0
@@ -77,12 +83,16 @@ def build_oracle(evaluate: Callable[..., None]) -> Callable[..., None]:
                     rows[j * width + k] = x[(start + j) * d + k]
             _predict(rows, centre, root, transposed, size, d, chunks, white, mu, s2)
             value += expect_loss(table, table_rows, y, start, size, mu, s2, (f0, f1, f2))
-            _add_gradient(gradient, rows, f1, size, chunks)
-            if whitened:
+            if wanted != VALUE:
+                _add_gradient(gradient, rows, f1, size, chunks)
+            if wanted == WHITENED:
                 _add_gram(gram, white, f2, size, d, chunks)
-            else:
+            elif wanted == HESSIAN:
                 _add_gram(gram, rows, f2, size, d, chunks)
-        _write_results(gram, gradient, value, d, width, results)
+        if wanted == VALUE:
+            results[0] = value
+        else:
+            _write_results(gram, gradient, value, d, width, results)
 
     return oracle_few_features
 
@@ -106,7 +116,7 @@ def _start_sums(
     beta: float,
     centre: Any,
     root: Any,
-    whitened: int,
+    wanted: int,
     d: int,
     chunks: int,
     weights: Any,
@@ -120,7 +130,7 @@ def _start_sums(
     for i in range(_WIDTH * width):
         gram[i] = 0.0
     # The prior equals d more rows, the rows of the identity, each with curvature beta.
-    if whitened:
+    if wanted == WHITENED:
         for i in range(d):
             weights[i] = beta
         _add_gram(gram, root, weights, d, d, chunks)
