@@ -79,12 +79,20 @@ class Slurm:
         """Kill the daemon of a node and its processes, like a power cut."""
         jobs_on_node = {job["JobId"] for job in self.jobs() if job["NodeList"] == node}
         os.kill(int((self._folder / f"run/slurmd.{node}.pid").read_text()), signal.SIGKILL)
+        # A process may start another one while the list is read, so repeat until none is left.
+        wait_for(lambda: not self._kill_processes(node, jobs_on_node))
+
+    def _kill_processes(self, node: str, jobs: set[str]) -> int:
+        """Kill the processes on a node and those of its jobs, and return their number."""
+        killed = 0
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):  # the process has ended
                 step = re.match(r"slurmstepd: \[(\d+)\.", (process / "cmdline").read_text())
                 inside = f"SLURMD_NODENAME={node}\0" in (process / "environ").read_text()
-                if inside or (step and step[1] in jobs_on_node):
+                if inside or (step and step[1] in jobs):
                     os.kill(int(process.name), signal.SIGKILL)
+                    killed += 1
+        return killed
 
     def restart_node(self, node: str) -> None:
         """Start the daemon of a node again."""
@@ -93,9 +101,12 @@ class Slurm:
         names = [f"{file}.{end}" for file, end in zip(files, ("out", "pid"), strict=True)]
         subprocess.run(["bash", "-c", start, node, *names], check=True)
 
-    def start_now(self, number: str) -> None:
-        """Start a requeued job now instead of after two minutes."""
-        subprocess.run(["scontrol", "update", f"JobId={number}", "StartTime=now"], check=True)
+    def start_requeued(self) -> None:
+        """Start requeued jobs now instead of after two minutes."""
+        for job in self.jobs():
+            if job["JobState"] == "PENDING" and job["Restarts"] != "0":
+                command = ["scontrol", "update", f"JobId={job['JobId']}", "StartTime=now"]
+                subprocess.run(command, check=True)
 
 
 @pytest.fixture(scope="session")

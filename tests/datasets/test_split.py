@@ -1,6 +1,8 @@
+import re
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import train_test_split
 
@@ -19,6 +21,25 @@ def test_sklearn_is_the_split_of_the_paper() -> None:
     expected = train_test_split(rows, test_size=0.2, random_state=42)
     strata = np.where(rows < 5, 1.0, -1.0)
     for ours, theirs in zip(split(690, strata=strata, test_size=0.2), expected, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    count=st.integers(1, 40),
+    seed=st.integers(0, 2**32 - 1),
+    sizes=st.tuples(*[st.none() | st.integers(1, 41) | st.floats(0.01, 0.99)] * 2),
+)
+def test_rows_without_strata_are_those_of_scikit_learn(count, seed, sizes) -> None:
+    assume(any(size is not None for size in sizes))
+    fields = dict(zip(("train_size", "test_size"), sizes, strict=True))
+    try:
+        expected = train_test_split(np.arange(count), **fields, random_state=seed)
+    except ValueError as error:
+        with pytest.raises(UserError, match=re.escape(str(error))):
+            split(count, **fields, split_seed=seed)
+        return
+    for ours, theirs in zip(split(count, **fields, split_seed=seed), expected, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 

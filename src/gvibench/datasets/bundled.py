@@ -1,6 +1,8 @@
 """Load the data sets that are bundled with scikit-learn."""
 
-from typing import Any
+import gzip
+import importlib.util
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,19 +17,22 @@ __all__ = ["load_digits_odd_even", "load_wdbc"]
 
 def load_wdbc(entry: DatasetEntry, spec: DataSpec) -> Source:
     """Load the Wisconsin breast-cancer data (diagnostic)."""
-    from sklearn.datasets import load_breast_cancer
-
-    x, y = load_breast_cancer(return_X_y=True)
-    return Source(_table(x, y), labels=entry.labels)
+    x, y = _read("breast_cancer.csv", header_lines=1)
+    return Source(Table(x, y), labels=entry.labels)
 
 
 def load_digits_odd_even(entry: DatasetEntry, spec: DataSpec) -> Source:
     """Load 8 x 8 images of digits, labelled odd (+1) or even (-1)."""
-    from sklearn.datasets import load_digits
-
-    x, digit = load_digits(return_X_y=True)
-    return Source(_table(x, digit % 2), labels=entry.labels)
+    x, digit = _read("digits.csv.gz")
+    return Source(Table(x, digit % 2), labels=entry.labels)
 
 
-def _table(x: NDArray[Any], y: NDArray[Any]) -> Table:
-    return Table(np.ascontiguousarray(x, np.float64), y.astype(np.float64))
+def _read(name: str, header_lines: int = 0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Read a file of scikit-learn without importing it, which takes longer than the whole job."""
+    package = importlib.util.find_spec("sklearn")
+    assert package is not None
+    assert package.origin is not None
+    path = Path(package.origin).parent / "datasets/data" / name
+    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
+        rows = np.loadtxt(file, delimiter=",", skiprows=header_lines)
+    return np.ascontiguousarray(rows[:, :-1]), rows[:, -1].copy()

@@ -41,6 +41,8 @@ def split_rows(
 
 
 def _draw(spec: DataSpec, rows: Rows, strata: NDArray[np.float64] | None) -> tuple[Rows, Rows]:
+    if strata is None and (drawn := _draw_unstratified(spec, rows)):
+        return drawn
     from sklearn.model_selection import train_test_split
 
     try:
@@ -56,6 +58,29 @@ def _draw(spec: DataSpec, rows: Rows, strata: NDArray[np.float64] | None) -> tup
             f"cannot split the {len(rows)} rows of '{spec.dataset}': {error}"
         ) from error
     return train, test
+
+
+def _draw_unstratified(spec: DataSpec, rows: Rows) -> tuple[Rows, Rows] | None:
+    """Draw the rows that `train_test_split` draws, or return None if the sizes are invalid.
+
+    Importing scikit-learn takes longer than the rest of the job.
+    """
+    count = len(rows)
+    test, train = spec.test_size, spec.train_size
+    if isinstance(test, float) and isinstance(train, float) and test + train > 1:
+        return None
+    if isinstance(test, float):
+        test = math.ceil(test * count)
+    if isinstance(train, float):
+        train = math.floor(train * count)
+    if test is None:
+        test = count - (train or 0)
+    if train is None:
+        train = count - test
+    if min(train, test) < 1 or train + test > count:
+        return None
+    drawn = rows[np.random.RandomState(spec.split_seed).permutation(count)]
+    return drawn[test : test + train], drawn[:test]
 
 
 def _subsample(

@@ -1,8 +1,9 @@
 """Lay out a figure as a grid of panels with titles, notes, axis labels and a legend."""
 
+import contextlib
 import math
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from matplotlib import rcParams
@@ -66,7 +67,8 @@ def relational_panels(
     for k, (column, value) in enumerate(rows):
         cell = cell.mask(table[column] == value, table["panel"] + f"\n{k}")
     columns = _columns(len(names), style)
-    with pyplot.ioff():  # A notebook or window shows the finished figure only.
+    # A notebook or window shows the finished figure only.
+    with pyplot.ioff(), _without_tight_layout():
         grid = seaborn.relplot(
             table.assign(cell=cell),
             kind="line",
@@ -82,6 +84,22 @@ def relational_panels(
         )
         pyplot.close(grid.figure)
     return Panels(names, style, count, (grid.figure, grid.axes_dict))
+
+
+@contextlib.contextmanager
+def _without_tight_layout() -> Iterator[None]:
+    """Let seaborn not lay out its grids in a context.
+
+    It would do so twice, which takes as long as drawing. `Panels` chooses another layout.
+    """
+    from seaborn import FacetGrid
+
+    original = FacetGrid.tight_layout
+    FacetGrid.tight_layout = lambda self, *args, **options: self
+    try:
+        yield
+    finally:
+        FacetGrid.tight_layout = original
 
 
 class Panels:
