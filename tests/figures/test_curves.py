@@ -5,7 +5,7 @@ import pytest
 
 from figures.drawn import COLUMN, PAGE, legend_texts, legend_title, lines, notes, plot
 from figures.made_aggregate import Run, make_dataset, study
-from gvibench.figures.lines import FLOOR
+from gvibench.figures.style import FLOOR
 
 
 @pytest.fixture(scope="module")

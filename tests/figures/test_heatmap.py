@@ -5,7 +5,7 @@ import pytest
 
 from figures.drawn import COLUMN, PAGE, legend_texts, legend_title, notes, plot
 from figures.made_aggregate import Run, make_dataset
-from gvibench.figures.lines import FLOOR
+from gvibench.figures.style import FLOOR
 
 STEPS, SCALES = (0.01, 0.1, 1.0), (0.1, 0.3)
 

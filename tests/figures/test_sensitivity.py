@@ -6,8 +6,7 @@ import pytest
 from figures.drawn import legend_texts, plot
 from figures.made_aggregate import Run, make_dataset, study
 from gvibench.analysis.configurations import configurations
-from gvibench.figures.lines import FLOOR
-from gvibench.figures.style import PALETTE
+from gvibench.figures.style import FLOOR, PALETTE
 
 
 @pytest.fixture(scope="module")

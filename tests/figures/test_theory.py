@@ -6,7 +6,7 @@ import pytest
 from analysis.theory_runs import DATA, mixed_runs, run_spec, study
 from figures.drawn import legend_texts, plot
 from gvibench.analysis.theory_checks import measure
-from gvibench.figures.lines import FLOOR
+from gvibench.figures.style import FLOOR
 from gvibench.figures.theory import BOUND, MEASURED, VIOLATION
 
 

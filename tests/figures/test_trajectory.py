@@ -14,8 +14,9 @@ from figures.drawn import (
     with_gid,
 )
 from figures.made_aggregate import Run, make_dataset
+from gvibench.analysis.efforts import SOLVED
 from gvibench.errors import UserError
-from gvibench.figures.trajectory import CONTOUR_RATIO, LEVEL
+from gvibench.figures.trajectory import CONTOUR_RATIO
 
 LINEAR = {"model": "linear"}
 SNAPSHOT = np.array([0, 1, 3])
@@ -117,7 +118,7 @@ def test_legend_counts_the_iterations(drawing):
         "optimum",
     ]
     assert "GD, step 0.1: diverged" in legend_title(figure)  # There is no line to explain.
-    assert f"{LEVEL:g} nat" in legend_title(figure)
+    assert f"{SOLVED:g} nat" in legend_title(figure)
 
 
 def test_coinciding_paths_are_both_visible(drawing):

@@ -16,7 +16,7 @@ from gvibench.analysis.efforts import LEVELS, settled
 from gvibench.analysis.gaps import final_values, gap
 from gvibench.analysis.ranking import Ranking
 from gvibench.cli.main import main
-from gvibench.figures.lines import line_styles_of
+from gvibench.figures.style import line_styles_of
 from gvibench.report.page import write_page
 from gvibench.report.page.comparison import compared_runs
 from gvibench.report.page.configuration_data import METRICS

@@ -11,10 +11,21 @@ from numpy.typing import NDArray
 from gvibench.analysis.configurations import Floats, Runs
 from gvibench.analysis.gaps import along_records, computed, gap, reference, rounding
 
-__all__ = ["LEVELS", "Effort", "Target", "efforts", "first_reached", "lazy_efforts", "settled"]
+__all__ = [
+    "LEVELS",
+    "SOLVED",
+    "Effort",
+    "Target",
+    "efforts",
+    "first_reached",
+    "lazy_efforts",
+    "settled",
+]
 
 LEVELS = (1e-2, 1e-4, 1e-6)
 """Objective gaps in nats for which tables and figures show efforts."""
+SOLVED = 1e-4
+"""Objective gap in nats at which a problem counts as solved, once the gap stays below it."""
 Target = tuple[Literal["first", "settled"], float]
 """Kind and level: a gap is at most the level for the first time, or it stays there."""
 

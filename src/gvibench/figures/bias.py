@@ -13,11 +13,11 @@ from gvibench.analysis.configurations import Configuration, Floats, configuratio
 from gvibench.analysis.gaps import final_values
 from gvibench.errors import UserError
 from gvibench.figures.drawing import Drawing
-from gvibench.figures.lines import FLOOR, legend_entry, positive_log
+from gvibench.figures.lines import legend_entry, positive_log
 from gvibench.figures.notes import floor_note, seeds_note
 from gvibench.figures.panels import Panels
 from gvibench.figures.seeds import draw_seeds
-from gvibench.figures.style import DASHED, SOLID, Dash, LineStyle
+from gvibench.figures.style import DASHED, FLOOR, SOLID, Dash, LineStyle
 
 __all__ = ["plot"]
 

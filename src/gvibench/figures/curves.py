@@ -17,14 +17,7 @@ from gvibench.errors import UserError
 from gvibench.figures.bands import band_panels, draw_bands, largest, visible
 from gvibench.figures.drawing import Drawing
 from gvibench.figures.limits import leave_out_start, needs_log, widen_shares
-from gvibench.figures.lines import (
-    FLOOR,
-    legend_entry,
-    line_styles_of,
-    positive_log,
-    scale_cost,
-    scale_iterations,
-)
+from gvibench.figures.lines import legend_entry, positive_log, scale_cost, scale_iterations
 from gvibench.figures.notes import (
     best_note,
     floor_note,
@@ -35,11 +28,10 @@ from gvibench.figures.notes import (
     unusable_note,
 )
 from gvibench.figures.panels import Panels
-from gvibench.figures.style import LineStyle
+from gvibench.figures.style import FLOOR, LineStyle, line_styles_of
 from gvibench.figures.thinning import thin
 
 __all__ = [
-    "TEST_FLOOR",
     "draw_gap",
     "plot_gap",
     "plot_gap_over_time",
@@ -47,8 +39,6 @@ __all__ = [
     "plot_test_metrics_over_time",
 ]
 
-TEST_FLOOR = 1e-4
-"""Value at which the report page draws smaller gaps of the test NLL."""
 ITERATION, SECONDS = "iteration", "seconds"
 """Column of the horizontal axis in the table."""
 AXIS_LABELS = {ITERATION: "iteration", SECONDS: "solver time [s]"}

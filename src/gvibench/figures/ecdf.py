@@ -13,10 +13,10 @@ from gvibench.analysis.efforts import LEVELS, efforts
 from gvibench.analysis.ranking import Ranking
 from gvibench.figures.bands import visible
 from gvibench.figures.drawing import Drawing
-from gvibench.figures.lines import legend_entry, line_styles_of, scale_cost
+from gvibench.figures.lines import legend_entry, scale_cost
 from gvibench.figures.notes import best_note, reference_name
 from gvibench.figures.panels import Panels
-from gvibench.figures.style import LineStyle
+from gvibench.figures.style import LineStyle, line_styles_of
 
 __all__ = ["MIN_ITERATIONS", "MIN_SECONDS", "draw_ecdf", "plot", "stand_in"]
 

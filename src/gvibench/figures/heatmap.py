@@ -16,10 +16,10 @@ from matplotlib.patches import Patch, Rectangle
 from gvibench.analysis.bands import CENTERS
 from gvibench.analysis.configurations import configurations, unique
 from gvibench.figures.drawing import Drawing
-from gvibench.figures.lines import FLOOR
 from gvibench.figures.notes import floor_note, reference_name
 from gvibench.figures.panels import POINTS_PER_INCH, Panels, fill
 from gvibench.figures.sensitivity import final_gaps
+from gvibench.figures.style import FLOOR
 
 __all__ = ["plot"]
 

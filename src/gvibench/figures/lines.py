@@ -1,6 +1,6 @@
-"""Define the styles of lines, their legend entries and the scales of their axes."""
+"""Pass the styles of lines to seaborn and Matplotlib, and set the scales of axes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -8,42 +8,20 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from gvibench.analysis.configurations import Configuration
-from gvibench.figures.style import LineStyle, line_styles, with_dash
+from gvibench.figures.style import LineStyle, dash_lengths
 
 __all__ = [
-    "FLOOR",
-    "dash_lengths",
     "legend_entry",
-    "line_styles_of",
     "positive_log",
     "scale_cost",
     "scale_iterations",
     "seaborn_styles",
 ]
 
-FLOOR = 1e-12
-"""Value at which smaller gaps are drawn, because a logarithmic axis cannot show zero."""
 MIN_LOG_ITERATIONS = 100
 """Number of iterations from which their axis is logarithmic."""
 NARROW_DECADES = 1.5
 """Number of decades up to which an axis has labels between the powers of ten."""
-
-
-def line_styles_of(configs: Iterable[Configuration]) -> dict[str, LineStyle]:
-    """Return the style of each line, in the order of the study."""
-    lines: dict[str, list[str]] = {}
-    for config in configs:
-        solver_lines = lines.setdefault(config.solver, [])
-        if config.line not in solver_lines:
-            solver_lines.append(config.line)
-    styles = line_styles(lines)
-    # All lines of a solver have its colour and differ in their dashes.
-    return {
-        line: with_dash(styles[solver], k)
-        for solver, solver_lines in lines.items()
-        for k, line in enumerate(solver_lines)
-    }
 
 
 def seaborn_styles(column: str, styles: Mapping[str, LineStyle]) -> dict[str, Any]:
@@ -56,11 +34,6 @@ def seaborn_styles(column: str, styles: Mapping[str, LineStyle]) -> dict[str, An
         "style_order": list(styles),
         "dashes": {name: tuple(dash_lengths(style)) or "" for name, style in styles.items()},
     }
-
-
-def dash_lengths(style: LineStyle) -> list[float]:
-    """Return the lengths of dashes and gaps in line widths, empty for a solid line."""
-    return [] if isinstance(style.dash, str) else list(style.dash[1])
 
 
 def legend_entry(line: str, style: LineStyle, *, marker: bool = False) -> Line2D:

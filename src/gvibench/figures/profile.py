@@ -8,33 +8,31 @@ import pandas as pd
 import xarray as xr
 
 from gvibench.analysis.configurations import Configuration, configurations, unique
-from gvibench.analysis.efforts import settled
+from gvibench.analysis.efforts import SOLVED, settled
 from gvibench.analysis.ranking import Ranking
 from gvibench.figures.bands import visible
 from gvibench.figures.drawing import Drawing
 from gvibench.figures.ecdf import MIN_ITERATIONS, MIN_SECONDS, draw_ecdf, stand_in
-from gvibench.figures.lines import legend_entry, line_styles_of
+from gvibench.figures.lines import legend_entry
 from gvibench.figures.notes import best_note, reference_name
 from gvibench.figures.panels import Panels
+from gvibench.figures.style import line_styles_of
 
-__all__ = ["LEVEL", "plot", "ratios"]
-
-LEVEL = 1e-4
-"""Objective gap in nats at which a problem counts as solved."""
+__all__ = ["plot", "ratios"]
 
 
 def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> Drawing:
     """Draw the share of problems solved within a factor of the best cost.
 
     One panel counts iterations and the other solver time. A problem is a data set with a seed. It
-    is solved once the gap settles at `LEVEL`. Runs that diverged or failed did not solve theirs.
+    is solved once the gap settles at `SOLVED`. Runs that diverged or failed did not solve theirs.
     The share of a line is over the problems for which the study has runs of this line.
     """
     configs = configurations(dataset)
     shown = Ranking.of(dataset).best_lines(configs)
     table = _table(dataset, shown)
     notes = [
-        f"solved: objective gap to the {reference_name(dataset)} settles at {LEVEL:g} nat or less",
+        f"solved: objective gap to the {reference_name(dataset)} settles at {SOLVED:g} nat or less",
         *_problems_note(table),
         *best_note(configs, shown),
     ]
@@ -52,7 +50,7 @@ def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> Drawing:
 def _table(dataset: xr.Dataset, shown: Sequence[Configuration]) -> pd.DataFrame:
     """Return the relative cost of each problem. Unsolved problems have a finite stand-in."""
     seeds = np.asarray(dataset["seed"].values)
-    effort = settled(dataset, LEVEL)
+    effort = settled(dataset, SOLVED)
     costs = {
         "iterations": np.maximum(effort.iterations, MIN_ITERATIONS),
         "solver time": np.maximum(effort.seconds, MIN_SECONDS),

@@ -7,7 +7,7 @@ from typing import Any
 import xarray as xr
 
 from gvibench.analysis.configurations import Configuration, configurations
-from gvibench.figures.lines import dash_lengths, line_styles_of
+from gvibench.figures.style import dash_lengths, line_styles_of
 
 __all__ = ["describe"]
 

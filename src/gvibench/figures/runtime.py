@@ -16,10 +16,10 @@ from gvibench.analysis.gaps import final_values
 from gvibench.analysis.scaling import OURS, PAPER, Runtime, exponent, measure
 from gvibench.figures.bands import visible
 from gvibench.figures.drawing import Drawing
-from gvibench.figures.lines import legend_entry, line_styles_of
+from gvibench.figures.lines import legend_entry
 from gvibench.figures.panels import Panels
 from gvibench.figures.seeds import draw_seeds
-from gvibench.figures.style import DOTTED, LineStyle
+from gvibench.figures.style import DOTTED, LineStyle, line_styles_of
 
 __all__ = ["COUNTS", "MEASURED", "plot"]
 

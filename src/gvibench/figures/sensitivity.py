@@ -15,11 +15,11 @@ from gvibench.analysis.configurations import Configuration, configurations, uniq
 from gvibench.analysis.gaps import final_values, gap
 from gvibench.figures.bands import visible
 from gvibench.figures.drawing import Drawing
-from gvibench.figures.lines import FLOOR, line_styles_of, positive_log
+from gvibench.figures.lines import positive_log
 from gvibench.figures.notes import floor_note, reference_name, seeds_note
 from gvibench.figures.panels import Panels
 from gvibench.figures.seeds import draw_seeds
-from gvibench.figures.style import LineStyle
+from gvibench.figures.style import FLOOR, LineStyle, line_styles_of
 
 __all__ = ["final_gaps", "plot"]
 

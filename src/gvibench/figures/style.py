@@ -6,19 +6,27 @@ The report page uses the same colours, so this module imports neither Matplotlib
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from gvibench.analysis.configurations import Configuration
 
 __all__ = [
+    "FLOOR",
     "PALETTE",
     "WIDTHS",
     "LineStyle",
+    "dash_lengths",
     "line_styles",
+    "line_styles_of",
     "with_dash",
 ]
 
 INCH_PER_MM = 1 / 25.4
 WIDTHS = {"column": 85 * INCH_PER_MM, "page": 175 * INCH_PER_MM}
 """Widths of figures in inches."""
+FLOOR = 1e-12
+"""Value at which smaller gaps are drawn, because a logarithmic axis cannot show zero."""
 
 Dash = Literal["-"] | tuple[float, tuple[float, ...]]
 
@@ -82,3 +90,24 @@ def with_dash(style: LineStyle, number: int) -> LineStyle:
     """Return the style of line `number` of a solver, with the same colour and another dash."""
     dashes = [style.dash, *(dash for dash in DASHES if dash != style.dash)]
     return replace(style, dash=dashes[number % len(dashes)])
+
+
+def line_styles_of(configs: "Iterable[Configuration]") -> dict[str, LineStyle]:
+    """Return the style of each line, in the order of the study."""
+    lines: dict[str, list[str]] = {}
+    for config in configs:
+        solver_lines = lines.setdefault(config.solver, [])
+        if config.line not in solver_lines:
+            solver_lines.append(config.line)
+    styles = line_styles(lines)
+    # All lines of a solver have its colour and differ in their dashes.
+    return {
+        line: with_dash(styles[solver], k)
+        for solver, solver_lines in lines.items()
+        for k, line in enumerate(solver_lines)
+    }
+
+
+def dash_lengths(style: LineStyle) -> list[float]:
+    """Return the lengths of dashes and gaps in line widths, empty for a solid line."""
+    return [] if isinstance(style.dash, str) else list(style.dash[1])

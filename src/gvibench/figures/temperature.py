@@ -19,13 +19,7 @@ from gvibench.analysis.ranking import Ranking
 from gvibench.figures.bands import draw_bands, largest, visible
 from gvibench.figures.drawing import Drawing
 from gvibench.figures.limits import widen_shares
-from gvibench.figures.lines import (
-    FLOOR,
-    legend_entry,
-    line_styles_of,
-    positive_log,
-    scale_iterations,
-)
+from gvibench.figures.lines import legend_entry, positive_log, scale_iterations
 from gvibench.figures.notes import (
     best_note,
     floor_note,
@@ -37,7 +31,7 @@ from gvibench.figures.notes import (
 )
 from gvibench.figures.panels import Panels
 from gvibench.figures.seeds import draw_seeds
-from gvibench.figures.style import DASHES, PALETTE, LineStyle
+from gvibench.figures.style import DASHES, FLOOR, PALETTE, LineStyle, line_styles_of
 from gvibench.figures.thinning import thin
 
 __all__ = ["colors", "plot"]

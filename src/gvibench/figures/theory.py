@@ -14,10 +14,10 @@ from matplotlib.lines import Line2D
 from gvibench.analysis.configurations import Configuration, Runs, solver_title, unique
 from gvibench.analysis.theory_checks import CLAIMS, Measurement, measure
 from gvibench.figures.drawing import Drawing
-from gvibench.figures.lines import FLOOR, line_styles_of, positive_log, seaborn_styles
+from gvibench.figures.lines import positive_log, seaborn_styles
 from gvibench.figures.notes import floor_note
 from gvibench.figures.panels import Panels, relational_panels
-from gvibench.figures.style import DASHED, SOLID, LineStyle
+from gvibench.figures.style import DASHED, FLOOR, SOLID, LineStyle, line_styles_of
 from gvibench.figures.thinning import MAX_POINTS
 
 __all__ = ["BOUND", "MEASURED", "VIOLATION", "plot"]

@@ -11,19 +11,16 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from gvibench.analysis.configurations import Configuration, Floats, configurations, unique, usable
-from gvibench.analysis.efforts import settled
+from gvibench.analysis.efforts import SOLVED, settled
 from gvibench.analysis.ranking import Ranking
 from gvibench.errors import UserError
 from gvibench.figures.drawing import Drawing
-from gvibench.figures.lines import line_styles_of
 from gvibench.figures.notes import best_note, reference_name, unusable_note
 from gvibench.figures.panels import Panels
-from gvibench.figures.style import SOLID, LineStyle
+from gvibench.figures.style import SOLID, LineStyle, line_styles_of
 
-__all__ = ["CONTOUR_RATIO", "ELLIPSES", "LEVEL", "plot"]
+__all__ = ["CONTOUR_RATIO", "ELLIPSES", "plot"]
 
-LEVEL = 1e-4
-"""Objective gap in nats at which a run counts as converged once the gap stays below it."""
 ELLIPSES = 4
 """Number of covariances drawn along a path, including the first and the last iterate."""
 CONTOURS = 8
@@ -65,7 +62,7 @@ def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> Drawing:
     }
     notes = [
         f"iterations until the objective gap to the {reference_name(dataset)} settles at "
-        f"{LEVEL:g} nat or less",
+        f"{SOLVED:g} nat or less",
         f"seed\u00a0{dataset['seed'].values.min()}",
         "ellipses: one standard deviation",
         f"contours of the loss, each {CONTOUR_RATIO:g} times the next one inside",
@@ -230,7 +227,7 @@ def _label(
     dataset: xr.Dataset, line: str, panels: Sequence[str], shown: Sequence[Configuration]
 ) -> str:
     """Return the name of a line with its step and its number of iterations in each panel."""
-    efforts = settled(dataset, LEVEL).iterations
+    efforts = settled(dataset, SOLVED).iterations
     steps, counts = [], []
     for panel in panels:
         for config in shown:

@@ -7,10 +7,8 @@ from typing import Any
 import xarray as xr
 
 from gvibench.analysis.configurations import configurations, unique
-from gvibench.analysis.efforts import LEVELS
-from gvibench.figures.lines import line_styles_of
-from gvibench.figures.profile import LEVEL
-from gvibench.figures.style import DASHED, SOLID, LineStyle
+from gvibench.analysis.efforts import LEVELS, SOLVED
+from gvibench.figures.style import DASHED, SOLID, LineStyle, line_styles_of
 from gvibench.report.page.configuration_data import AXES, METRICS, ConfigurationData
 from gvibench.report.page.curves import STATISTICS
 from gvibench.report.page.sections import Section, overview, provenance, tables_of
@@ -78,7 +76,7 @@ def payload(studies: Sequence[Study], extra: Sequence[Section] = ()) -> dict[str
         "axes": AXES,
         "metrics": METRICS,
         "levels": LEVELS,
-        "level": LEVEL,
+        "level": SOLVED,
         "unusable": UNUSABLE,
         "panels": unique(config.panel for _, config in configs),
         "lines": [

@@ -10,8 +10,9 @@ from gvibench.analysis.configurations import configurations, unique
 from gvibench.analysis.ranking import Ranking
 from gvibench.figures.bands import band_panels, visible
 from gvibench.figures.drawing import Drawing
-from gvibench.figures.lines import FLOOR, legend_entry, line_styles_of, positive_log
+from gvibench.figures.lines import legend_entry, positive_log
 from gvibench.figures.notes import unusable_note
+from gvibench.figures.style import FLOOR, line_styles_of
 
 __all__ = ["plot"]
 
