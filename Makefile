@@ -84,7 +84,7 @@ lint: dist  ## check formatting, spelling, style, types, layers and the built pa
 dist: $(VENV)/.dev  ## build the package in dist/ and check it
 	rm -rf dist
 	@# The build backend is installed, so that a separate environment, and a network for it, are not needed.
-	python -m build --no-isolation . > /dev/null
+	python -m build --quiet --no-isolation .
 	twine check --strict dist/*
 
 hooks: $(VENV)/.dev  ## run ruff, snakefmt and codespell before each commit
