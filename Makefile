@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 LARGE := mushrooms,mnist,covtype,covtype-50k,phishing,n-32000,d-512,d-1024
 # Paper, browser, cluster and fault tests have separate targets.
 DEFAULT_TESTS := not paper and not browser and not cluster and not faults
-.PHONY: help study paper paper-small gallery test test-all test-paper test-browser test-cluster test-faults lint docs bench clean
+.PHONY: help study paper paper-small gallery test test-all test-paper test-browser test-cluster test-faults lint dist hooks docs bench container clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
@@ -72,13 +72,23 @@ test-faults: $(VENV)/.dev  ## test kills, damaged files, invalid input and full 
 	pytest -n 2 --dist worksteal -m faults
 	python tests/faults/fuzz.py
 
-lint: $(VENV)/.dev  ## check formatting, style, types and layers
+lint: dist  ## check formatting, spelling, style, types, layers and the built package
 	ruff check
 	ruff format --check
 	mypy
 	lint-imports --no-cache
 	snakefmt --check Snakefile rules
 	bandit --quiet --recursive --configfile pyproject.toml src
+	codespell
+
+dist: $(VENV)/.dev  ## build the package in dist/ and check it
+	rm -rf dist
+	@# The build backend is installed, so that a separate environment, and a network for it, are not needed.
+	python -m build --quiet --no-isolation .
+	twine check --strict dist/*
+
+hooks: $(VENV)/.dev  ## run ruff, snakefmt and codespell before each commit
+	pre-commit install
 
 docs: $(VENV)/.docs  ## build the documentation for offline reading in site/index.html
 	@# With --quiet, `strict` would not see warnings about broken links.
@@ -87,5 +97,9 @@ docs: $(VENV)/.docs  ## build the documentation for offline reading in site/inde
 bench: $(VENV)/.dev  ## measure speed, memory and overhead; writes docs/performance.md (minutes)
 	python benchmarks/bench.py
 
+container:  ## build the container image and run a small study in it (needs Docker)
+	docker build --tag gvibench .
+	docker run --rm gvibench snakemake --configfile config/smoke.yaml
+
 clean:  ## remove the environment and all results
-	rm -rf $(VENV) .snakemake results/*/ site
+	rm -rf $(VENV) .snakemake results/*/ site dist

@@ -39,7 +39,7 @@ def test_a_misspelt_setting_is_reported_with_a_suggestion(name):
         gvibench.run(solver="vn", **{name: 0.1}, **SMALL)
     run = gvibench.run(solver="vn", step=0.1, **SMALL)
     with pytest.raises(UserError, match=r"unknown setting 'widht' \(did you mean 'width'\?\)"):
-        gvibench.plot_gap(run, widht="column")
+        gvibench.plot_gap(run, widht="column")  # codespell:ignore
 
 
 def test_numpy_scalars_and_paths_are_accepted(tmp_path):

@@ -21,8 +21,8 @@ PHRASES = (
     *(r"\bslip of the pen\b", r"\bOf each\b", r"\btold in words\b", r"\bLet a run\b"),
 )
 """Regular expressions of words and idioms with a plainer equivalent."""
-FOLDERS = ("src", "docs", "rules", "config", "profiles", "envs")
-SUFFIXES = {".py", ".md", ".smk", ".yaml", ".js", ".html", ".css", ".toml", ".cu"}
+FOLDERS = ("src", "docs", "rules", "config", "profiles", "envs", ".github")
+SUFFIXES = {".py", ".md", ".smk", ".yaml", ".yml", ".js", ".html", ".css", ".toml", ".cu"}
 PUBLISHED = ROOT / "docs/paper"
 
 
@@ -34,7 +34,8 @@ def texts():
         for path in files
         if path.suffix in SUFFIXES and (PUBLISHED not in path.parents or path.parent == PUBLISHED)
     ]
-    return [*hand_written, ROOT / "README.md", ROOT / "Makefile", ROOT / "Snakefile"]
+    top = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
+    return [*hand_written, *top, ROOT / "Makefile", ROOT / "Snakefile", ROOT / "Dockerfile"]
 
 
 @pytest.mark.parametrize("phrase", PHRASES)

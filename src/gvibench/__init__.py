@@ -7,7 +7,7 @@ plot either of them.
 import importlib
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = ["__version__", "load_study", "plot_gap", "run"]
 

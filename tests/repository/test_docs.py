@@ -24,14 +24,16 @@ from problems import go
 from reader import LANGUAGES, PROGRAMS, ROOT, Reader, blocks, prose, section
 
 PAGES = {path.relative_to(ROOT).as_posix(): path for path in sorted((ROOT / "docs").glob("*.md"))}
-PAGES["README.md"] = ROOT / "README.md"
+PAGES |= {name: ROOT / name for name in ("README.md", "CONTRIBUTING.md", "config/README.md")}
 PAGES_WITH_LINKS = [
     *PAGES.values(),
     *ROOT.glob("docs/*/**/*.md"),
     *ROOT.glob("results/README.md"),
+    *ROOT.glob("*.md"),
 ]
 SPECIAL_PAGES = {
     "README.md",
+    "config/README.md",
     *(
         f"docs/{name}.md"
         for name in ("api", "cluster", "extend", "faq", "figures", "read-a-trace", "tutorial")
@@ -84,6 +86,13 @@ def test_reading_traces(reader):
 def test_readme(reader):
     reader.follow(PAGES["README.md"])
     assert (reader.project.folder / "results/mine/report/index.html").stat().st_size > 0
+
+
+def test_page_on_configs(reader):
+    reader.dry = True
+    reader.follow(PAGES["config/README.md"])
+    listed = re.findall(r"^\| `(\S+)` \|", PAGES["config/README.md"].read_text(), re.MULTILINE)
+    assert {path.name for path in (ROOT / "config").iterdir()} == {*listed, "README.md"}
 
 
 def test_notebooks(reader):

@@ -40,9 +40,12 @@ def test_slurm_profiles_differ_only_in_gpus():
     assert gpu == plain
 
 
-def test_versions_agree():
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert PROJECT["version"] == gvibench.__version__ == citation["version"]
+def test_the_version_is_set_in_one_place():
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["version"]
+    assert (ROOT / build["path"]).samefile(gvibench.__file__)
+    assert PROJECT["dynamic"] == ["version"]
+    for name in ("pyproject.toml", "CITATION.cff", "envs/gvibench.yaml", "Dockerfile"):
+        assert gvibench.__version__ not in (ROOT / name).read_text()
 
 
 def test_constraints_contain_no_urls():

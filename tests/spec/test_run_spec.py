@@ -60,7 +60,7 @@ def test_the_hash_depends_on_all_fields():
         ({"step": 1e-200}, "'step' should lie between 1e-100 and 1e+100, got 1e-200"),
         ({"record": ["factor_norm", 3]}, "'record.1'"),
         ({"step": float("nan")}, "'step' should be a finite number"),
-        ({"expectation": "exat"}, "got 'exat' (did you mean 'exact'?)"),
+        ({"expectation": "exat"}, "got 'exat' (did you mean 'exact'?)"),  # codespell:ignore
         ({"data": {"dataset": "../a"}}, "'data.dataset' "),
         ({"seed": 1.5}, "'seed' should be a valid integer, got 1.5"),
         ({"record": ["factor_nrm"]}, "(did you mean 'factor_norm'?)"),

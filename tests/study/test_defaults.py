@@ -67,9 +67,9 @@ def test_completing_twice_changes_nothing(**chosen) -> None:
     ("spec", "sentence"),
     [
         ({"dataset": "mushroom"}, r"unknown data set 'mushroom' \(did you mean 'mushrooms'\?\)"),
-        ({"datset": "wdbc"}, r"data: .*dataset"),
+        ({"datset": "wdbc"}, r"data: .*dataset"),  # codespell:ignore
         (
-            {"dataset": "synthetic", "options": {"conditon": 3}},
+            {"dataset": "synthetic", "options": {"conditon": 3}},  # codespell:ignore
             r"'synthetic': unknown option 'conditon' \(did you mean 'condition'\?\); it has n, d,",
         ),
         (
@@ -91,7 +91,7 @@ def test_completing_twice_changes_nothing(**chosen) -> None:
             r"'condition' must be a finite number, got inf",
         ),
         (
-            {"dataset": "synthetic", "options": {"target": "regresion"}},
+            {"dataset": "synthetic", "options": {"target": "regresion"}},  # codespell:ignore
             r"must be one of binary, regression, got 'regresion' \(did you mean 'regression'\?\)",
         ),
         (

@@ -158,7 +158,7 @@ def test_no_cell_is_empty_or_nan(written):
 
 def test_unknown_tables_are_rejected(tmp_path):
     aggregate = write_aggregate(tmp_path, [Run([15.0, 11.0])])
-    write_tables({"table": "performence"}, aggregate, tmp_path / "b.csv")
+    write_tables({"table": "performence"}, aggregate, tmp_path / "b.csv")  # codespell:ignore
     assert "did you mean 'performance'" in (tmp_path / "b.csv").read_text()
 
 
