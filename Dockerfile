@@ -13,7 +13,7 @@ FROM python:3.11-slim
 WORKDIR /gvibench
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY src src
-RUN pip install --no-cache-dir -c constraints.txt -e '.[s3,slurm]'
+RUN pip install --no-cache-dir -c constraints.txt -e '.[data,s3,slurm]'
 COPY Snakefile ./
 COPY config config
 COPY envs envs

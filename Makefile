@@ -25,7 +25,11 @@ $(VENV)/.study: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	@touch $@ $(VENV)/.study $(VENV)/.docs
+	@touch $@ $(VENV)/.study $(VENV)/.data $(VENV)/.docs
+
+$(VENV)/.data: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[data]'
+	@touch $@ $(VENV)/.study
 
 # Use the system's Chromium; install it with apt if it is missing and we are root.
 $(VENV)/.browser: pyproject.toml constraints.txt | $(BIN)/python
@@ -44,10 +48,10 @@ $(VENV)/.docs: pyproject.toml constraints.txt | $(BIN)/python
 study: $(VENV)/.study  ## run the default study and write results/default
 	snakemake
 
-paper: $(VENV)/.study  ## run every experiment of the paper (80 minutes)
+paper: $(VENV)/.data  ## run every experiment of the paper (80 minutes)
 	snakemake --configfile config/paper.yaml
 
-paper-small: $(VENV)/.study  ## run the paper without the large data sets (minutes)
+paper-small: $(VENV)/.data  ## run the paper without the large data sets (minutes)
 	snakemake --configfile config/paper.yaml --config without='[$(LARGE)]'
 
 gallery: paper  ## run the paper and replace docs/paper by its results

@@ -9,6 +9,7 @@ import yaml
 import gvibench
 
 ROOT = Path(__file__).parents[2]
+DEPENDENCIES = (ROOT / "docs/dependencies.md").read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
@@ -19,14 +20,26 @@ def without_extras(requirement: str) -> str:
 def test_conda_environment_agrees_with_pyproject():
     listed = yaml.safe_load((ROOT / "envs/gvibench.yaml").read_text())["dependencies"]
     python = f"python{PROJECT['requires-python']}"
-    assert listed == [python, *map(without_extras, PROJECT["dependencies"])]
+    # Jobs may prepare any data set, so the environment has the packages for all of them.
+    packages = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["data"]]
+    assert listed == [python, *map(without_extras, packages)]
 
 
 def test_dependencies_are_documented():
-    text = (ROOT / "docs/dependencies.md").read_text()
-    for requirement in PROJECT["dependencies"]:
-        name = re.match(r"[\w-]+", requirement).group()
-        assert f"| {name} |" in text or f"`{name}`" in text, name
+    rows = re.findall(r"^\| (\S+) \| (.+) \|$", DEPENDENCIES, re.MULTILINE)
+    rows = {name.strip("`"): text for name, text in rows if name not in {"package", "extra"}}
+    required = {re.match(r"[\w-]+", entry).group() for entry in PROJECT["dependencies"]}
+    # Described in the row of Snakemake.
+    required.remove("snakemake-logger-plugin-rich")
+    assert "`snakemake-logger-plugin-rich`" in rows["snakemake"]
+    assert rows.keys() == required | PROJECT["optional-dependencies"].keys()
+
+
+def test_the_image_is_documented():
+    image = (ROOT / "Dockerfile").read_text()
+    extras = re.search(r"'\.\[(.+)\]'", image)[1].split(",")
+    listed = re.search(r"`Dockerfile` installs the extras (.+?) in", DEPENDENCIES)[1]
+    assert re.findall(r"`(\w+)`", listed) == extras
 
 
 def test_slurm_profiles_differ_only_in_gpus():

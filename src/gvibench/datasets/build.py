@@ -3,6 +3,7 @@
 Means and scales are computed from the training rows only.
 """
 
+import contextlib
 import importlib.metadata
 import os
 import pkgutil
@@ -48,10 +49,7 @@ def build(spec: DataSpec, out: Path) -> None:
         "labels": labels,
         "source": entry.source,
         "source_sha256": dict(source.sha256),
-        "versions": {
-            name: importlib.metadata.version(name)
-            for name in ("gvibench", "numpy", "scipy", "scikit-learn")
-        },
+        "versions": _versions(),
     }
     train_x, test_x = x[train], x[test]
     if spec.scaling == "standardize":
@@ -67,6 +65,15 @@ def build(spec: DataSpec, out: Path) -> None:
     _put_rows(root.group("train"), train_x, y[train])
     _put_rows(root.group("test"), test_x, y[test])
     write_zip(out, root)
+
+
+def _versions() -> dict[str, str]:
+    """Return the versions of the installed packages that read, split and scale data."""
+    installed = {}
+    for name in ("gvibench", "numpy", "scipy", "scikit-learn"):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            installed[name] = importlib.metadata.version(name)
+    return installed
 
 
 def _stack(source: Source) -> tuple[Any, NDArray[np.float64], int]:

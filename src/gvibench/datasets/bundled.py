@@ -1,7 +1,6 @@
-"""Load the data sets that are bundled with scikit-learn."""
+"""Load the data sets in the folder `data`, which are copies from scikit-learn."""
 
 import gzip
-import importlib.util
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +13,12 @@ from gvibench.spec.run import DataSpec
 
 __all__ = ["load_digits_odd_even", "load_wdbc"]
 
+DATA = Path(__file__).with_name("data")
+
 
 def load_wdbc(entry: DatasetEntry, spec: DataSpec) -> Source:
     """Load the Wisconsin breast-cancer data (diagnostic)."""
-    x, y = _read("breast_cancer.csv", header_lines=1)
+    x, y = _read("wdbc.csv", header_lines=1)
     return Source(Table(x, y), labels=entry.labels)
 
 
@@ -28,11 +29,8 @@ def load_digits_odd_even(entry: DatasetEntry, spec: DataSpec) -> Source:
 
 
 def _read(name: str, header_lines: int = 0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Read a file of scikit-learn without importing it, which takes longer than the whole job."""
-    package = importlib.util.find_spec("sklearn")
-    assert package is not None
-    assert package.origin is not None
-    path = Path(package.origin).parent / "datasets/data" / name
+    """Return the features and the last column of a file."""
+    path = DATA / name
     with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
         rows = np.loadtxt(file, delimiter=",", skiprows=header_lines)
     return np.ascontiguousarray(rows[:, :-1]), rows[:, -1].copy()

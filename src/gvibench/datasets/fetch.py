@@ -67,8 +67,11 @@ def _in_folder(file: File, folder: Path) -> Path:
 
 
 def _download(url: str, target: Path) -> None:
-    import pooch
-    import requests
+    try:
+        import pooch
+        import requests
+    except ImportError as error:
+        raise UserError(f"downloading {url} needs: pip install 'gvibench[data]'") from error
 
     download = pooch.HTTPDownloader(
         progressbar=sys.stderr.isatty(),

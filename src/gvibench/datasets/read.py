@@ -51,7 +51,10 @@ def read_svmlight(
     origins
         Names of the files for messages (default: their paths).
     """
-    from sklearn.datasets import load_svmlight_files
+    try:
+        from sklearn.datasets import load_svmlight_files
+    except ImportError as error:
+        raise UserError("reading svmlight files needs: pip install 'gvibench[data]'") from error
 
     names = origins or [str(path) for path in paths]
     with contextlib.ExitStack() as stack:

@@ -43,8 +43,14 @@ def split_rows(
 def _draw(spec: DataSpec, rows: Rows, strata: NDArray[np.float64] | None) -> tuple[Rows, Rows]:
     if strata is None and (drawn := _draw_unstratified(spec, rows)):
         return drawn
-    from sklearn.model_selection import train_test_split
-
+    cannot = f"cannot split the {len(rows)} rows of '{spec.dataset}'"
+    try:
+        from sklearn.model_selection import train_test_split
+    except ImportError as error:
+        if strata is None:  # scikit-learn would only explain what is wrong with the sizes
+            sizes = f"train_size {spec.train_size} and test_size {spec.test_size}"
+            raise UserError(f"{cannot} into {sizes}") from error
+        raise UserError("split 'random' needs: pip install 'gvibench[data]'") from error
     try:
         train, test = train_test_split(
             rows,
@@ -54,9 +60,7 @@ def _draw(spec: DataSpec, rows: Rows, strata: NDArray[np.float64] | None) -> tup
             stratify=strata,
         )
     except ValueError as error:
-        raise UserError(
-            f"cannot split the {len(rows)} rows of '{spec.dataset}': {error}"
-        ) from error
+        raise UserError(f"{cannot}: {error}") from error
     return train, test
 
 
