@@ -21,7 +21,7 @@ PHRASES = (
     *(r"\bslip of the pen\b", r"\bOf each\b", r"\btold in words\b", r"\bLet a run\b"),
 )
 """Regular expressions of words and idioms with a plainer equivalent."""
-FOLDERS = ("src", "docs", "rules", "config", "profiles", "envs")
+FOLDERS = ("src", "docs", "rules", "config", "profiles", "envs", "examples")
 SUFFIXES = {".py", ".md", ".smk", ".yaml", ".js", ".html", ".css", ".toml", ".cu"}
 PUBLISHED = ROOT / "docs/paper"
 

@@ -29,6 +29,7 @@ PAGES_WITH_LINKS = [
     *PAGES.values(),
     *ROOT.glob("docs/*/**/*.md"),
     *ROOT.glob("results/README.md"),
+    *ROOT.glob("examples/**/*.md"),
 ]
 SPECIAL_PAGES = {
     "README.md",
