@@ -54,7 +54,7 @@ paper-small: $(VENV)/.study  ## run the paper without the large data sets (minut
 gallery: paper  ## run the paper and replace docs/paper by its results
 	gvibench gallery config/paper.yaml docs/paper
 
-examples: $(VENV)/.study  ## run the small studies in examples/ and replace their figures (a minute)
+examples: $(VENV)/.study  ## run the small studies in examples/ and replace their figures (minutes)
 	set -e; for name in $(EXAMPLES); do \
 	  snakemake --configfile examples/$$name/config.yaml; \
 	  cp results/examples/$$name/figures/*.png results/examples/$$name/figures/*.csv examples/$$name/; \
