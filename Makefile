@@ -8,9 +8,10 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 .DEFAULT_GOAL := help
 # Data sets that `make paper-small` leaves out.
 LARGE := mushrooms,mnist,covtype,covtype-50k,phishing,n-32000,d-512,d-1024
+EXAMPLES := $(patsubst examples/%/config.yaml,%,$(wildcard examples/*/config.yaml))
 # Paper, browser, cluster and fault tests have separate targets.
 DEFAULT_TESTS := not paper and not browser and not cluster and not faults
-.PHONY: help study paper paper-small gallery test test-all test-paper test-browser test-cluster test-faults lint dist hooks docs bench container clean
+.PHONY: help study paper paper-small gallery examples test test-all test-paper test-browser test-cluster test-faults lint dist hooks docs bench container clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
@@ -56,6 +57,12 @@ paper-small: $(VENV)/.data  ## run the paper without the large data sets (minute
 
 gallery: paper  ## run the paper and replace docs/paper by its results
 	gvibench gallery config/paper.yaml docs/paper
+
+examples: $(VENV)/.study  ## run the small studies in examples/ and replace their figures (minutes)
+	set -e; for name in $(EXAMPLES); do \
+	  snakemake --configfile examples/$$name/config.yaml; \
+	  cp results/examples/$$name/figures/*.png results/examples/$$name/figures/*.csv examples/$$name/; \
+	done
 
 test: $(VENV)/.dev  ## run the fast tests (minutes)
 	pytest -n 2 --dist worksteal -m "not slow and $(DEFAULT_TESTS)"

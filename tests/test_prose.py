@@ -21,7 +21,7 @@ PHRASES = (
     *(r"\bslip of the pen\b", r"\bOf each\b", r"\btold in words\b", r"\bLet a run\b"),
 )
 """Regular expressions of words and idioms with a plainer equivalent."""
-FOLDERS = ("src", "docs", "rules", "config", "profiles", "envs", ".github")
+FOLDERS = ("src", "docs", "rules", "config", "profiles", "envs", ".github", "examples")
 SUFFIXES = {".py", ".md", ".smk", ".yaml", ".yml", ".js", ".html", ".css", ".toml", ".cu"}
 PUBLISHED = ROOT / "docs/paper"
 

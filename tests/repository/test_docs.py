@@ -30,6 +30,7 @@ PAGES_WITH_LINKS = [
     *ROOT.glob("docs/*/**/*.md"),
     *ROOT.glob("results/README.md"),
     *ROOT.glob("*.md"),
+    *ROOT.glob("examples/**/*.md"),
 ]
 SPECIAL_PAGES = {
     "README.md",
