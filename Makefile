@@ -81,8 +81,7 @@ lint: $(VENV)/.dev  ## check formatting, style, types and layers
 	bandit --quiet --recursive --configfile pyproject.toml src
 
 docs: $(VENV)/.docs  ## build the documentation for offline reading in site/index.html
-	@# With --quiet, `strict` would not see warnings about broken links.
-	NO_MKDOCS_2_WARNING=1 mkdocs build
+	python docs/site/build.py site
 
 bench: $(VENV)/.dev  ## measure speed, memory and overhead; writes docs/performance.md (minutes)
 	python benchmarks/bench.py
