@@ -14,8 +14,12 @@ from gvibench.spec import catalogue
 from gvibench.spec.documentation import documentation
 from gvibench.spec.run import RunSpec
 
+TITLES = {"positional arguments": "argument", "options": "option"}
+"""Titles of tables in place of those of argparse."""
 LITERAL = re.compile(r"(?:^|(?<=:))::?\n\n((?:(?: {4}.*)?\n)+)", re.MULTILINE)
 """An indented block after a paragraph that ends with two colons."""
+VERB = re.compile(r"^(?:Draw|Return|Build the) (\w)")
+"""Start of the docstring of a figure or a table. A list of them reads better without it."""
 
 
 def solvers() -> str:
@@ -94,9 +98,13 @@ def _functions(registry: Registry) -> str:
         shared = [
             other for other in registry.built_in if registry.module_of(other) == module.__name__
         ]
-        about = _docstring(module) + "\n" if shared == [name] else ""
-        parts.append(f"### `{name}`\n\n{about}{_docstring(function)}")
+        texts = [_docstring(found) for found in ([module] if shared == [name] else []) + [function]]
+        parts.append(f"### `{name}`\n\n" + "\n".join(VERB.sub(_capitalise, t) for t in texts))
     return "\n".join(parts)
+
+
+def _capitalise(verb: re.Match[str]) -> str:
+    return verb[1].upper()
 
 
 def commands() -> str:
@@ -111,18 +119,20 @@ def commands() -> str:
 def _command(parser: argparse.ArgumentParser, about: str) -> str:
     actions = [a for a in parser._actions if not isinstance(a, argparse._HelpAction)]
     needed = [_usage(action) for action in actions if action.required]
-    optional = ["[options]"] if len(needed) < len(actions) else []
-    usage = " ".join([parser.prog, *needed, *optional])
+    places = [_usage(a).join("[]") for a in actions if a.nargs == "?" and not a.required]
+    optional = ["[options]"] if len(needed) + len(places) < len(actions) else []
+    usage = " ".join([parser.prog, *needed, *places, *optional])
     parts = [f"## `{parser.prog}`\n", f"{_text(about)[0].upper()}{_text(about)[1:]}.\n"]
     parts.append(f"```text\n{usage}\n```\n")
     for group in parser._action_groups:
         rows = [
             (f"`{_usage(action)}`", _help(parser, action))
             for action in group._group_actions
-            if action in actions
+            if action in actions and action.help
         ]
         if rows:
-            parts.append(_table((group.title, "meaning"), rows))
+            title = TITLES.get(group.title, group.title)
+            parts.append(_table((title, "meaning"), rows))
     return "\n".join(parts)
 
 
@@ -131,7 +141,7 @@ def _usage(action: argparse.Action) -> str:
     default = action.dest.upper() if action.option_strings else action.dest
     value = "" if action.nargs == 0 else str(action.metavar or default)
     if action.choices:
-        value = ",".join(map(str, action.choices)).join("{}")
+        value = "|".join(map(str, action.choices))
     return " ".join([*action.option_strings[:1], *([value] if value else [])])
 
 
