@@ -1,10 +1,5 @@
 """Configure Sphinx. Neither the build nor the pages use the network."""
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 project = "gvibench"
 author = "The gvibench developers"
 language = "en"

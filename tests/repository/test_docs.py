@@ -69,6 +69,14 @@ def test_blocks_use_known_languages_and_programs(name):
     assert not re.search(r"^(    |\t)", prose(PAGES[name]), re.MULTILINE), "an indented block"
 
 
+@pytest.mark.parametrize("name", sorted(PAGES.keys() - {"README.md"}))
+def test_a_page_starts_with_its_purpose_and_an_example(name):
+    start = PAGES[name].read_text().partition("\n## ")[0]
+    assert re.match(r"# .*\n\n(This (page|tutorial)|After reading this page you)\b", start)
+    # A comparison has no command.
+    assert "\n```" in start or name == "docs/comparison.md"
+
+
 @pytest.mark.parametrize("name", sorted(PAGES.keys() - SPECIAL_PAGES))
 def test_page(reader, name):
     reader.follow(PAGES[name])
