@@ -102,8 +102,7 @@ hooks: $(VENV)/.dev  ## run ruff, snakefmt and codespell before each commit
 	pre-commit install
 
 docs: $(VENV)/.docs  ## build the documentation for offline reading in site/index.html
-	@# With --quiet, `strict` would not see warnings about broken links.
-	NO_MKDOCS_2_WARNING=1 mkdocs build
+	python docs/site/build.py site
 
 bench: $(VENV)/.dev  ## measure speed, memory and overhead; writes docs/performance.md (minutes)
 	python benchmarks/bench.py

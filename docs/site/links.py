@@ -1,61 +1,61 @@
-"""Use README.md as the first page, and copy files outside docs/ that pages link to.
+"""Keep the addresses that readers know: anchors as on GitHub, and files under their own paths."""
 
-Pages use the same links as on GitHub. In the site, the contents of docs/ move to the top level, and
-all other files keep their paths.
-"""
-
-import re
+import shutil
 from pathlib import Path, PurePosixPath
-from posixpath import normpath, relpath
 
-from mkdocs.structure.files import File
-
-ROOT = Path(__file__).parents[2]
-# [text](target#anchor), or code, which is left unchanged
-LINK = re.compile(r"```.*?```|`[^`\n]*`|\]\((?P<target>[^)#\s]+)(?P<rest>[^)\s]*)\)", re.DOTALL)
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.transforms import SphinxTransform
 
 
-def on_files(files, config):
-    """Add the first page and the files outside docs/ that pages link to."""
-    files.append(File.generated(config, "index.md", abs_src_path=str(ROOT / "README.md")))
-    waiting = list(files.documentation_pages())
-    while waiting:
-        page = waiting.pop()
-        for link in LINK.finditer(page.content_string):
-            uri = in_site(page.src_uri, link["target"])
-            if uri and files.get_file_from_path(uri) is None and (ROOT / uri).is_file():
-                file = File.generated(config, uri, abs_src_path=str(ROOT / uri))
-                files.append(file)
-                if file.is_documentation_page():
-                    waiting.append(file)
-    return files
+class GitHubAnchors(SphinxTransform):
+    """Add the anchors that GitHub gives to headings, if Sphinx forms other ones."""
+
+    default_priority = 870
+
+    def apply(self, **_):
+        for section in self.document.findall(nodes.section):
+            slug = section.get("slug")
+            if slug and slug not in self.document.ids:
+                section["ids"].append(slug)
 
 
-def on_page_markdown(markdown, page, **_):
-    """Rewrite links to the paths of their targets in the site."""
+class LinkedFiles(SphinxTransform):
+    """Link to a file itself. Sphinx would copy it to a folder of downloads with a hash as name."""
 
-    def rewrite(link):
-        uri = in_site(page.file.src_uri, link["target"])
-        if uri is None:
-            return link[0]
-        return f"]({relpath(uri, PurePosixPath(page.file.src_uri).parent)}{link['rest']})"
+    default_priority = 870  # before Sphinx collects assets
 
-    return LINK.sub(rewrite, markdown)
-
-
-def in_site(page: str, target: str | None) -> str | None:
-    """Return the path of a link's target in the site, or None for external targets and code."""
-    if target is None or ":" in target:
-        return None
-    path = normpath((in_repository(page).parent / target).as_posix())
-    if (ROOT / path).is_dir():
-        path += "/README.md"
-    return "index.md" if path == "README.md" else path.removeprefix("docs/")
+    def apply(self, **_):
+        folder = PurePosixPath(self.env.docname).parent
+        for link in list(self.document.findall(addnodes.download_reference)):
+            target = link["reftarget"]
+            linked_files(self.env).setdefault(self.env.docname, set()).add((folder, target))
+            children = [child.deepcopy() for child in link.children]
+            link.replace_self(nodes.reference("", "", *children, refuri=target, internal=True))
 
 
-def in_repository(uri: str) -> PurePosixPath:
-    """Return the path in the repository of a file of the site."""
-    if uri == "index.md":
-        return PurePosixPath("README.md")
-    inside = PurePosixPath("docs", uri)
-    return inside if (ROOT / inside).exists() else PurePosixPath(uri)
+def linked_files(env):
+    """Return the folders and targets of links to files, by page."""
+    if not hasattr(env, "linked_files"):
+        env.linked_files = {}
+    return env.linked_files
+
+
+def copy_linked_files(app, error):
+    """Copy the files that pages link to, under the same paths."""
+    if error is not None:
+        return
+    for links in linked_files(app.env).values():
+        for folder, target in links:
+            source = Path(app.srcdir, folder, target).resolve()
+            copy = Path(app.outdir, source.relative_to(Path(app.srcdir).resolve()))
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, copy)
+
+
+def setup(app):
+    """Register the transforms with Sphinx."""
+    app.add_transform(GitHubAnchors)
+    app.add_transform(LinkedFiles)
+    app.connect("build-finished", copy_linked_files)
+    return {"parallel_read_safe": False}

@@ -1,20 +1,22 @@
 """Convert formulas to MathML, which browsers display without scripts."""
 
-import html
-import re
-
+from docutils import nodes
 from latex2mathml.converter import convert
 
-# Output of the Markdown extension `arithmatex` for $...$ and $$...$$ outside code.
-FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
+
+def inline(translator, node):
+    """Write a formula within a line."""
+    translator.body.append(convert(node.astext().strip(), display="inline"))
+    raise nodes.SkipNode
 
 
-def on_page_content(content, **_):
-    """Convert the formulas of a page."""
-    return FORMULA.sub(as_mathml, content)
+def block(translator, node):
+    """Write a formula on its own line."""
+    translator.body.append(convert(node.astext().strip(), display="block"))
+    raise nodes.SkipNode
 
 
-def as_mathml(formula):
-    """Convert one formula."""
-    display = "block" if formula[2] == "[" else "inline"
-    return convert(html.unescape(formula[3]).strip(), display=display)
+def setup(app):
+    """Register the converter with Sphinx."""
+    app.add_html_math_renderer("mathml", (inline, None), (block, None))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

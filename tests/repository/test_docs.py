@@ -21,7 +21,7 @@ from gvibench.registry import FIGURES
 from gvibench.store.aggregates import open_aggregate
 from gvibench.store.traces import write_packed
 from problems import go
-from reader import LANGUAGES, PROGRAMS, ROOT, Reader, blocks, prose, section
+from reader import LANGUAGES, PROGRAMS, ROOT, Reader, anchors, blocks, prose, section
 
 PAGES = {path.relative_to(ROOT).as_posix(): path for path in sorted((ROOT / "docs").glob("*.md"))}
 PAGES |= {name: ROOT / name for name in ("README.md", "CONTRIBUTING.md", "config/README.md")}
@@ -39,6 +39,7 @@ SPECIAL_PAGES = {
         f"docs/{name}.md"
         for name in ("api", "cluster", "extend", "faq", "figures", "read-a-trace", "tutorial")
     ),
+    "docs/way-of-a-number.md",
 }
 """Pages that have a separate test."""
 STYLE = {"width": "page", "font_size": 8.0, "center": "median"}
@@ -69,6 +70,14 @@ def test_blocks_use_known_languages_and_programs(name):
                 assert line.split()[0] in PROGRAMS, line
     assert "```" not in prose(PAGES[name])
     assert not re.search(r"^(    |\t)", prose(PAGES[name]), re.MULTILINE), "an indented block"
+
+
+@pytest.mark.parametrize("name", sorted(PAGES.keys() - {"README.md"}))
+def test_a_page_starts_with_its_purpose_and_an_example(name):
+    start = PAGES[name].read_text().partition("\n## ")[0]
+    assert re.match(r"# .*\n\n(This (page|tutorial)|After reading this page you)\b", start)
+    # A comparison has no command.
+    assert "\n```" in start or name == "docs/comparison.md"
 
 
 @pytest.mark.parametrize("name", sorted(PAGES.keys() - SPECIAL_PAGES))
@@ -226,6 +235,15 @@ def test_questions(tmp_path, monkeypatch, capsys):
     assert reader.project.executed(*words) == set()
 
 
+@pytest.mark.slow
+def test_the_way_of_a_number(tmp_path, monkeypatch, capsys):
+    reader = Reader(tmp_path / "gvibench")
+    monkeypatch.chdir(reader.project.folder)
+    reader.follow(PAGES["docs/way-of-a-number.md"])
+    assert reader.space["gap"] > 0
+    assert (reader.project.folder / "results/way/figures/gap.png").stat().st_size > 0
+
+
 # Commands in the text
 
 
@@ -266,12 +284,6 @@ def test_make_command(words):
 
 
 # Links
-
-
-def anchors(page):
-    """Return the anchors that GitHub and the site generate for the headings of a page."""
-    headings = re.findall(r"^#+ (.*)", prose(page), re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", text).strip().lower().replace(" ", "-") for text in headings}
 
 
 @pytest.mark.parametrize(

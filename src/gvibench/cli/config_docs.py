@@ -121,14 +121,33 @@ def schema() -> str:
 PAGE_HEADER = """\
 # Configure a study
 
-A config contains one or more studies; `snakemake --configfile config/mine.yaml` runs them. Settings
-that define a run (the keys of *Study* up to `record`) can also be given for a data set, for a
-solver, or for a solver within a data set. The most specific value wins. Misspelt keys and invalid
-values are reported before anything runs.
+This page lists all settings of a config with their defaults, so that you can write a config of your
+own. The shortest one names a data set, a solver and a step size:
 
-This page is generated from the models that validate a config. Editors with support for YAML schemas
-complete keys and show the same texts if the file begins with
-`# yaml-language-server: $schema=schema.json`.
+```yaml
+# config/mine.yaml
+studies:
+  mine:
+    datasets: [wdbc]
+    solvers: [vn]
+    step: 0.5
+```
+
+```sh
+gvibench plan config/mine.yaml
+```
+
+`gvibench plan` checks a config and estimates its cost, and `snakemake --configfile
+config/mine.yaml` runs it. Misspelt keys and invalid values are reported before anything runs. A
+config can contain several studies. Settings that define a run (the keys of *Study* up to `record`)
+can also be given for a data set, for a solver, or for a solver within a data set. The most specific
+value wins.
+
+Names of [solvers](solvers.md), [models and expectations](models.md), [data sets](datasets.md), and
+[figures and tables](figures-and-tables.md) are listed on their own pages. Editors with support for
+YAML schemas complete keys and show the texts of this page if the file begins with
+`# yaml-language-server: $schema=schema.json`. The page is generated from the models that validate a
+config.
 """
 
 

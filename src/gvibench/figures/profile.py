@@ -25,8 +25,9 @@ def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> Drawing:
     """Draw the share of problems solved within a factor of the best cost.
 
     One panel counts iterations and the other solver time. A problem is a data set with a seed. It
-    is solved once the gap settles at `SOLVED`. Runs that diverged or failed did not solve theirs.
-    The share of a line is over the problems for which the study has runs of this line.
+    is solved once the gap settles at the level that the figure states. Runs that diverged or failed
+    did not solve theirs. The share of a line is over the problems for which the study has runs of
+    this line.
     """
     configs = configurations(dataset)
     shown = Ranking.of(dataset).best_lines(configs)

@@ -22,7 +22,8 @@ UNRESOLVED = "not resolved by the records"
 def build(dataset: xr.Dataset) -> Table:
     """Return a table with a row for each problem and measure, with each solver at its best.
 
-    Solvers are compared at the smallest gap of `LEVELS` at which all seeds of some solver settle.
+    Solvers are compared at the smallest gap at which all seeds of some solver settle. The
+    candidates are the gaps of the table `performance`.
     """
     values = values_of(dataset)
     best = values[values["best_of_solver"]]

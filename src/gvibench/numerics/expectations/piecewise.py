@@ -12,9 +12,9 @@ __all__ = ["Piecewise", "build"]
 class Piecewise(Expectation):
     """Expectations of the piecewise bound in closed form. Where s2 = 0, phi itself is used.
 
-    F0 exceeds the exact value by at most `pieces.max_error`. F2 is the second derivative of the
-    bound, smoothed by the Gaussian. It can be negative, because the bound has jumps and kinks at
-    the knots.
+    F0 exceeds the exact value by at most the largest distance between phi and the bound. F2 is the
+    second derivative of the bound, smoothed by the Gaussian. It can be negative, because the bound
+    has jumps and kinks at the knots.
     """
 
     name = "piecewise"
