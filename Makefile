@@ -42,10 +42,10 @@ $(VENV)/.docs: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@
 
 study: $(VENV)/.study  ## run the default study and write results/default
-	snakemake
+	@gvibench study
 
 paper: $(VENV)/.study  ## run every experiment of the paper (80 minutes)
-	snakemake --configfile config/paper.yaml
+	@gvibench study config/paper.yaml
 
 paper-small: $(VENV)/.study  ## run the paper without the large data sets (minutes)
 	snakemake --configfile config/paper.yaml --config without='[$(LARGE)]'

@@ -4,22 +4,24 @@ A run that diverged or failed is a result, so its job is done. A job is in error
 failed and wrote nothing.
 """
 
+import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gvibench.errors import UserError
-from gvibench.spec.messages import duration
+from gvibench.spec.messages import counted, duration
 from gvibench.store.checkpoints import checkpoint_iteration, checkpoint_path, finished_seeds
 from gvibench.store.traces import check_attributes
 from gvibench.store.zarrzip import open_zip
+from gvibench.study.cost import JOB_SECONDS, job_seconds
 from gvibench.study.inventory import Job, jobs_of
 from gvibench.study.plan import Plan, RunJob
-from gvibench.study.resources import START_SECONDS, run_seconds
+from gvibench.study.resources import run_seconds
 
-__all__ = ["Progress", "headline", "progress_of", "progress_of_job", "report"]
+__all__ = ["Progress", "Tracker", "headline", "one_line", "progress_of_job", "report"]
 
 JOB_STATES = ("done", "running", "error", "pending")
 RUN_STATES = ("done", "diverged", "failed", "running", "pending")
@@ -64,10 +66,33 @@ class Progress:
         return counts
 
 
-def progress_of(plan: Plan, study: str) -> Iterator[Progress]:
-    """Yield the progress of each job of a study."""
-    for job in jobs_of(plan, study):
-        yield progress_of_job(job)
+class Tracker:
+    """Progress of the jobs of a plan over time.
+
+    Finished jobs are read again only if their first output has changed.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._jobs = {study: jobs_of(plan, study) for study in plan.config.studies}
+        self._done: dict[str, tuple[int, Progress]] = {}
+
+    def read(self) -> dict[str, list[Progress]]:
+        """Return the progress of each job, by study."""
+        return {
+            study: [self._progress_of(job) for job in jobs] for study, jobs in self._jobs.items()
+        }
+
+    def _progress_of(self, job: Job) -> Progress:
+        try:
+            written = Path(job.path).stat().st_mtime_ns
+        except OSError:  # not written yet, or removed by Snakemake before a re-run
+            return progress_of_job(job)
+        if job.path in self._done and self._done[job.path][0] == written:
+            return self._done[job.path][1]
+        progress = progress_of_job(job)
+        if progress.state == "done":
+            self._done[job.path] = written, progress
+        return progress
 
 
 def progress_of_job(job: Job) -> Progress:
@@ -137,8 +162,7 @@ def _last_line(job: Job) -> str:
 def report(plan: Plan) -> str:
     """Return the state of each study as text."""
     lines: list[str] = []
-    for study in plan.config.studies:
-        progress_of_jobs = list(progress_of(plan, study))
+    for study, progress_of_jobs in Tracker(plan).read().items():
         lines.append(headline(study, progress_of_jobs))
         named: dict[str, list[str]] = {state: [] for state in ("running", "error", *NOT_DONE)}
         for progress in progress_of_jobs:
@@ -153,12 +177,38 @@ def report(plan: Plan) -> str:
 
 def headline(study: str, progress: Sequence[Progress]) -> str:
     """Return the numbers of runs and jobs of a study by state, and the remaining time."""
-    runs = sum((job.runs for job in progress), Counter[str]())
-    jobs = Counter(job.state for job in progress)
+    runs, jobs = _count(progress)
+    cores = os.cpu_count() or 1
+    left = _remaining_seconds(progress) / cores
     return (
         f"{study}: {runs.total()} runs: {_counted(runs, RUN_STATES)}; "
-        f"{jobs.total()} jobs: {_counted(jobs, JOB_STATES)}{_remaining_time(progress)}"
+        f"{jobs.total()} jobs: {_counted(jobs, JOB_STATES)}"
+        + (f"; about {duration(left)} left on {counted(cores, 'core')}" if left else "")
     )
+
+
+def one_line(studies: Mapping[str, Iterable[Progress]]) -> str:
+    """Return the progress of all studies in one short line, the most important parts first."""
+    # Studies can share data and optima.
+    progress = list({job.job.path: job for jobs in studies.values() for job in jobs}.values())
+    runs, jobs = _count(progress)
+    left = _remaining_seconds(progress) / (os.cpu_count() or 1)
+    return (
+        f"{jobs['done']} of {jobs.total()} jobs"
+        + (f", {jobs['error']} in error" if jobs["error"] else "")
+        + (f", about {duration(left)} left" if left else "")
+        + f"; {runs['done']} of {runs.total()} runs done"
+        + "".join(f", {runs[state]} {state}" for state in ("running", *NOT_DONE) if runs[state])
+    )
+
+
+def _count(progress: Iterable[Progress]) -> tuple[Counter[str], Counter[str]]:
+    """Return the numbers of runs and of jobs by state."""
+    runs, jobs = Counter[str](), Counter[str]()
+    for job in progress:
+        runs += job.runs
+        jobs[job.state] += 1
+    return runs, jobs
 
 
 def _counted(counts: Counter[str], states: Iterable[str]) -> str:
@@ -167,22 +217,20 @@ def _counted(counts: Counter[str], states: Iterable[str]) -> str:
     return ", ".join(f"{counts[state]} {words.get(state, state)}" for state in present)
 
 
-def _remaining_time(progress: Sequence[Progress]) -> str:
-    """Estimate the remaining time of the runs from finished runs."""
-    pairs = [(p, p.job.of) for p in progress if isinstance(p.job.of, RunJob)]
-    done = [(p, run) for p, run in pairs if p.state == "done" and not p.endings]
-    expected = sum(_expected(run) for _, run in done)
-    pace = sum(p.seconds for p, _ in done) / expected if expected else 1.0
-    left = [
-        START_SECONDS + pace * (1 - p.share) * _expected(run)
-        for p, run in pairs
-        if p.state != "done"
+def _remaining_seconds(progress: Sequence[Progress]) -> float:
+    """Estimate the remaining time on one core, from jobs' costs and the pace of finished runs."""
+    done = [
+        (job.seconds, len(job.job.of.specs) * run_seconds(job.job.of.specs[0]))
+        for job in progress
+        if isinstance(job.job.of, RunJob) and job.state == "done" and not job.endings
     ]
-    return f"; about {duration(sum(left))} left on one core" if left else ""
-
-
-def _expected(job: RunJob) -> float:
-    return len(job.specs) * run_seconds(job.specs[0])
+    expected = sum(seconds for _, seconds in done)
+    pace = sum(seconds for seconds, _ in done) / expected if expected else 1.0
+    return sum(
+        JOB_SECONDS + (1 - job.share) * job_seconds(job.job) * (pace if job.job.of else 1.0)
+        for job in progress
+        if job.state != "done"
+    )
 
 
 def _lines(progress: Progress) -> Iterator[tuple[str, str]]:
