@@ -9,11 +9,22 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
+
+def find_package():
+    # A folder that has the name of the package, e.g. a clone of this repository, has no origin.
+    spec = importlib.util.find_spec("gvibench")
+    return None if spec is None else spec.origin
+
+
 # Prefer an installed package: the `gvibench` commands use it too, and another repository that uses this
 # workflow as a module may have no copy of the sources. Otherwise use the sources of this repository.
-if importlib.util.find_spec("gvibench") is None:
+if find_package() is None:
     sys.path.insert(0, str(Path(str(workflow.current_basedir)).parent / "src"))
-PACKAGES = Path(importlib.util.find_spec("gvibench").origin).parents[1]
+if find_package() is None:
+    raise WorkflowError(
+        "gvibench is not installed in the environment of Snakemake: install it with pip"
+    )
+PACKAGES = Path(find_package()).parents[1]
 
 # Jobs use the same package. They use Snakemake's Python unless a conda environment is activated, which must
 # not use the site-packages of another Python.

@@ -4,25 +4,14 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import yaml
 from project import ROOT, STUDY, Project
 
-SNAKEFILE = """
-configfile: "settings.yaml"
+from reader import section
 
-
-module gvibench:
-    snakefile:
-        "../gvibench/Snakefile"
-    config:
-        config["benchmark"]
-
-
-use rule * from gvibench as gvibench_*
-
+OWN_RULE = """
 
 rule count_rows:
     default_target: True
@@ -46,8 +35,9 @@ sys.meta_path[:] = [f for f in sys.meta_path if "__editable__" not in str(f)]
 
 @pytest.fixture
 def other(tmp_path):
-    """Another repository that uses the workflow as a module."""
-    workflow, other = tmp_path / "gvibench", tmp_path / "other"
+    """Another repository that uses the workflow as docs/extend.md describes."""
+    other = tmp_path / "other"
+    workflow = other / "gvibench"
     for name in ("rules", "envs"):
         shutil.copytree(ROOT / name, workflow / name)
     shutil.copy(ROOT / "Snakefile", workflow)
@@ -55,13 +45,14 @@ def other(tmp_path):
     for folder in (workflow, other):
         (folder / "src/gvibench").mkdir(parents=True)
         (folder / "src/gvibench/__init__.py").write_text(BROKEN)
-    (other / "Snakefile").write_text(SNAKEFILE)
+    [block] = section(ROOT / "docs/extend.md", "The workflow as a module")
+    (other / "Snakefile").write_text(block.text + OWN_RULE)
     smoke = yaml.safe_load((ROOT / "config/smoke.yaml").read_text())
-    (other / "settings.yaml").write_text(yaml.safe_dump({"benchmark": smoke, "other": 1}))
+    (other / "config.yaml").write_text(yaml.safe_dump({"gvibench": smoke, "other": 1}))
     return other
 
 
-def snakemake(folder, *words, **variables):
+def snakemake(folder, *words, code=0, **variables):
     done = subprocess.run(
         [sys.executable, "-m", "snakemake", "--cores", "2", *words],
         cwd=folder,
@@ -70,7 +61,7 @@ def snakemake(folder, *words, **variables):
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr + done.stdout
+    assert done.returncode == code, done.stderr + done.stdout
     return done.stdout + done.stderr
 
 
@@ -88,16 +79,23 @@ def test_another_repository_runs_the_workflow_as_a_module(other):
     assert "medians over seeds" in (other / "report.html").read_text()
 
 
+@pytest.fixture
+def not_installed(tmp_path):
+    """A folder for PYTHONPATH that makes an installed gvibench invisible."""
+    folder = tmp_path / "shim"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(NOT_INSTALLED)
+    return str(folder)
+
+
 @pytest.mark.slow
-def test_the_sources_of_the_repository_are_used_if_the_package_is_not_installed(tmp_path):
+def test_the_sources_of_the_repository_are_used_if_the_package_is_not_installed(
+    tmp_path, not_installed
+):
     project = Project.create(tmp_path / "project", STUDY)
-    shim = tmp_path / "shim"
-    shim.mkdir()
-    (shim / "sitecustomize.py").write_text(NOT_INSTALLED)
-    code = "import gvibench"
-    missing = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(shim)}, cwd=tmp_path
-    )
-    assert missing.returncode == 1
-    snakemake(project.folder, "--until", "prepare_data", PYTHONPATH=str(shim))
-    assert len(list(Path(project.folder, "results/data").glob("*.zarr.zip"))) == 2
+    (project.folder / "gvibench").mkdir()  # a folder of that name is not the package
+    snakemake(project.folder, "--until", "prepare_data", PYTHONPATH=not_installed)
+    assert len(list((project.folder / "results/data").glob("*.zarr.zip"))) == 2
+    shutil.rmtree(project.folder / "src")
+    text = snakemake(project.folder, "--dry-run", code=1, PYTHONPATH=not_installed)
+    assert "gvibench is not installed" in text
