@@ -18,7 +18,7 @@ import yaml
 
 from gvibench.cli import study
 from gvibench.cli.main import main
-from workflow.project import ROOT
+from workflow.project import ROOT, STUDY, Project
 
 CONFIG = {"datasets": ["synthetic"], "solvers": ["vn"], "step": 0.1, "iterations": 2, "seeds": 2}
 SNAKEFILE = """
@@ -219,3 +219,20 @@ def test_the_exit_code_after_a_fatal_signal_is_that_of_shells(folder, monkeypatc
     killed = "import os; os.kill(os.getpid(), 9)"
     monkeypatch.setattr(study, "SNAKEMAKE", (sys.executable, "-c", killed))
     assert main(["study"]) == 128 + signal.SIGKILL
+
+
+@pytest.mark.slow
+def test_the_numbers_of_a_real_study_agree_with_its_status(tmp_path):
+    project = Project.create(tmp_path / "project", {**STUDY, "datasets": ["synthetic"]})
+    for iterations, before in ((20, "4 pending"), (30, "4 outdated")):
+        project.configure({**STUDY, "datasets": ["synthetic"], "iterations": iterations})
+        assert f"s: 4 runs: {before}; 10 jobs: " in project.gvibench("status").stdout
+        done = project.gvibench("study")
+        assert (done.returncode, done.stderr) == (0, "")
+        first, last, _, conclusion, *_ = done.stdout.splitlines()
+        assert first.endswith("; 0 of 4 runs done")
+        assert last == "10 of 10 jobs; 4 of 4 runs done"
+        assert conclusion in (project.folder / "results/s/summary.md").read_text()
+        assert project.gvibench("status").stdout == "s: 4 runs: 4 done; 10 jobs: 10 done\n"
+    # Snakemake alone has nothing to do.
+    assert project.executed() == set()

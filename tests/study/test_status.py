@@ -7,10 +7,11 @@ import pytest
 import yaml
 
 from gvibench.cli.main import main
+from gvibench.engine.block import execute_block
 from gvibench.engine.execute import execute
 from gvibench.store.checkpoints import checkpoint_path, finished_path
 from gvibench.store.traces import write_trace
-from gvibench.study import status
+from gvibench.study import code_hash, status
 from gvibench.study.cleanup import orphans
 from gvibench.study.config import load_config
 from gvibench.study.cost import estimate_cost
@@ -33,7 +34,7 @@ def plan(tmp_path, monkeypatch):
 def run(job, **options):
     spec = job.specs[0]
     data = prepared(data=spec.data)
-    return execute(spec, data, **options)
+    return execute(spec, data, code_hash=job.code_hash, **options)
 
 
 def test_the_state_of_a_job_is_determined_from_files(plan):
@@ -42,9 +43,8 @@ def test_the_state_of_a_job_is_determined_from_files(plan):
     assert "s: 6 runs: 6 pending; 19 jobs: 19 pending; about" in report(plan)
 
     write_trace(jobs[0].path, run(jobs[0]))
-    broken = run(
-        jobs[3].__class__(**{**vars(jobs[3]), "specs": (jobs[3].specs[0].replace(step=100.0),)})
-    )
+    broken = run(jobs[3])
+    broken.attrs.update(status="diverged", reason="at iteration 3")
     write_trace(jobs[3].path, broken)
     Path(jobs[1].path).parent.mkdir(parents=True, exist_ok=True)
     run(jobs[1], checkpoint=checkpoint_path(Path(jobs[1].path)), checkpoint_every=0.0)
@@ -121,6 +121,34 @@ def test_a_finished_job_is_read_again_after_its_file_has_changed(plan, monkeypat
     trace.attrs.update(status="diverged", reason="a reason")
     write_trace(job.path, trace)
     assert one_line(tracker.read()).endswith("0 of 6 runs done, 1 diverged")
+
+
+@pytest.mark.parametrize("pack", [1, 3])
+def test_runs_of_another_config_or_other_code_are_outdated(plan, monkeypatch, pack):
+    study = {**STUDY, "solvers": ["vn"], "iterations": 2, "pack": pack}
+    plan = expand(load_config({"studies": {"s": study}}))
+    data = prepared(data=plan.of_study("s")[0].specs[0].data)
+    for job in plan.of_study("s"):
+        settings = {"packed": job.packed, "exclusive": False, "code_hash": job.code_hash}
+        execute_block(job.specs, data, Path(job.path), **settings, no_step="")
+    summary = Path("results/s/summary.md")
+    summary.touch()
+    assert report(plan).startswith("s: 3 runs: 3 done; ")
+    assert "outdated" not in report(plan)
+
+    longer = expand(load_config({"studies": {"s": {**study, "iterations": 3}}}))
+    jobs = 1 + len(plan.runs)  # with the summary
+    assert f"s: 3 runs: 3 outdated; {len(jobs_of(plan, 's'))} jobs: {jobs} outdated, " in report(
+        longer
+    )
+    assert "; 0 of 3 runs done" in one_line(Tracker(longer).read())
+    if pack == 3:
+        more = expand(load_config({"studies": {"s": {**study, "seeds": [0, 1]}}}))
+        assert report(more).startswith("s: 2 runs: 2 outdated; ")
+
+    monkeypatch.setattr(code_hash, "run_hash", lambda spec: "another")
+    edited = expand(load_config({"studies": {"s": study}}))
+    assert report(edited).startswith("s: 3 runs: 3 outdated; ")
 
 
 def test_finished_seeds_of_a_job_are_counted(plan):

@@ -1,17 +1,20 @@
 """Report the progress of a study from its files.
 
 A run that diverged or failed is a result, so its job is done. A job is in error if its process
-failed and wrote nothing.
+failed and wrote nothing. A job is outdated if the config or the code has changed since it was done.
 """
 
+import json
 import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from gvibench.errors import UserError
+from gvibench.spec.canonical import hash_values
 from gvibench.spec.messages import counted, duration
 from gvibench.store.checkpoints import checkpoint_iteration, checkpoint_path, finished_seeds
 from gvibench.store.traces import check_attributes
@@ -23,10 +26,12 @@ from gvibench.study.resources import run_seconds
 
 __all__ = ["Progress", "Tracker", "headline", "one_line", "progress_of_job", "report"]
 
-JOB_STATES = ("done", "running", "error", "pending")
-RUN_STATES = ("done", "diverged", "failed", "running", "pending")
+JOB_STATES = ("done", "running", "error", "outdated", "pending")
+RUN_STATES = ("done", "diverged", "failed", "running", "outdated", "pending")
 NOT_DONE = ("diverged", "failed")
 """Statuses of finished runs that are counted separately."""
+AFTER_RUNS = ("aggregate", "table", "figure", "summary", "page")
+"""Stages of jobs that are re-run after each run."""
 STALE_AFTER_SECONDS = 600.0
 """Age after which a checkpoint or log belongs to a run that is no longer active."""
 INTERRUPTED = "gvibench.stages: interrupted"
@@ -62,7 +67,7 @@ class Progress:
         if self.state == "running":  # its seeds run one after the other
             counts["running"] += min(left, 1)
             left -= min(left, 1)
-        counts["done" if self.state == "done" else "pending"] += left
+        counts[self.state if self.state in {"done", "outdated"} else "pending"] += left
         return counts
 
 
@@ -79,7 +84,8 @@ class Tracker:
     def read(self) -> dict[str, list[Progress]]:
         """Return the progress of each job, by study."""
         return {
-            study: [self._progress_of(job) for job in jobs] for study, jobs in self._jobs.items()
+            study: _mark_outdated([self._progress_of(job) for job in jobs])
+            for study, jobs in self._jobs.items()
         }
 
     def _progress_of(self, job: Job) -> Progress:
@@ -93,6 +99,18 @@ class Tracker:
         if progress.state == "done":
             self._done[job.path] = written, progress
         return progress
+
+
+def _mark_outdated(progress: list[Progress]) -> list[Progress]:
+    """Mark the outputs of a study as outdated if one of its runs is not done."""
+    if all(job.state == "done" for job in progress if job.job.stage == "run"):
+        return progress
+    return [
+        replace(job, state="outdated", share=0.0)
+        if job.state == "done" and job.job.stage in AFTER_RUNS
+        else job
+        for job in progress
+    ]
 
 
 def progress_of_job(job: Job) -> Progress:
@@ -122,14 +140,24 @@ def _finished(job: Job, run: RunJob, out: Path) -> Progress:
         with open_zip(out) as root:
             groups = [root] if not run.packed else [root.group(name) for name in root.names()]
             attributes = [check_attributes(group, str(out)) for group in groups]
+            names = [None] if not run.packed else root.names()
     except UserError as error:
         return Progress(job, "error", note=str(error))
+    rows = {row["group"]: row for row in run.manifest_rows()}
+    if {*names} != {*rows} or any(map(_is_outdated, attributes, map(rows.__getitem__, names))):
+        return Progress(job, "outdated")
     endings: dict[str, list[str]] = {}
     for attrs in attributes:
         if attrs["status"] in NOT_DONE:
             endings.setdefault(attrs["status"], []).append(attrs["reason"])
     seconds = sum(attrs.get("wall_seconds", 0.0) for attrs in attributes)
     return Progress(job, "done", 1.0, seconds=seconds, endings=endings)
+
+
+def _is_outdated(attrs: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    """Return whether a trace differs from its row of the manifest, so that its job is re-run."""
+    spec = json.loads(attrs["spec"]) | dict.fromkeys(row["tuned_fields"])
+    return bool(attrs["code_hash"] != row["code_hash"] or hash_values(spec) != row["spec_hash"])
 
 
 def _is_fresh(path: Path) -> bool:
