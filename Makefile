@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Pip prints nothing unless it fails.
+INSTALL = @echo "installing gvibench into $(VENV)" && $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 # Jobs of the workflow use the commands of this environment.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
@@ -18,39 +20,39 @@ help:  ## list the targets
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit("gvibench needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; choose another one with: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.study: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(INSTALL) -e .
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(INSTALL) -e '.[dev]'
 	@touch $@ $(VENV)/.study $(VENV)/.data $(VENV)/.docs
 
 $(VENV)/.data: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[data]'
+	$(INSTALL) -e '.[data]'
 	@touch $@ $(VENV)/.study
 
 # Use the system's Chromium; install it with apt if it is missing and we are root.
 $(VENV)/.browser: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[browser,docs]'
+	$(INSTALL) -e '.[browser,docs]'
 	@command -v chromium || test "$$(id -u)" != 0 || { apt-get update -qq && apt-get install -y -qq chromium; }
 	@touch $@
 
 $(VENV)/.cluster: $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,slurm]'
+	$(INSTALL) -e '.[dev,slurm]'
 	@touch $@
 
 $(VENV)/.docs: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	$(INSTALL) -e '.[docs]'
 	@touch $@
 
 study: $(VENV)/.study  ## run the default study and write results/default
-	snakemake
+	@gvibench study
 
 paper: $(VENV)/.data  ## run every experiment of the paper (80 minutes)
-	snakemake --configfile config/paper.yaml
+	@gvibench study config/paper.yaml
 
 paper-small: $(VENV)/.data  ## run the paper without the large data sets (minutes)
 	snakemake --configfile config/paper.yaml --config without='[$(LARGE)]'

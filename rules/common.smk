@@ -1,5 +1,6 @@
 # Expand the config into a plan of jobs. Rules look up their job by its path.
 import functools
+import importlib.util
 import json
 import os
 import re
@@ -8,13 +9,31 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-# Jobs use the package in this repository. They use Snakemake's Python unless a conda environment is
-# activated.
-SOURCE = str(Path(workflow.basedir) / "src")
-sys.path.insert(0, SOURCE)
-os.environ.update(
-    PYTHONPATH=os.pathsep.join(filter(None, [SOURCE, os.getenv("PYTHONPATH")])),
-    PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]),
+
+def find_package():
+    # A folder that has the name of the package, e.g. a clone of this repository, has no origin.
+    spec = importlib.util.find_spec("gvibench")
+    return None if spec is None else spec.origin
+
+
+# Prefer an installed package: the `gvibench` commands use it too, and another repository that uses this
+# workflow as a module may have no copy of the sources. Otherwise use the sources of this repository.
+if find_package() is None:
+    sys.path.insert(0, str(Path(str(workflow.current_basedir)).parent / "src"))
+if find_package() is None:
+    raise WorkflowError(
+        "gvibench is not installed in the environment of Snakemake: install it with pip"
+    )
+PACKAGES = Path(find_package()).parents[1]
+
+# Jobs use the same package. They use Snakemake's Python unless a conda environment is activated, which must
+# not use the site-packages of another Python.
+if PACKAGES.name not in ("site-packages", "dist-packages"):
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        filter(None, [str(PACKAGES), os.getenv("PYTHONPATH")])
+    )
+os.environ["PATH"] = os.pathsep.join(
+    [str(Path(sys.executable).parent), *os.get_exec_path()]
 )
 
 from gvibench.errors import UserError

@@ -128,6 +128,10 @@ class Reader:
     def formula(self, text: str) -> None:
         assert not any(line.split()[0] in PROGRAMS for line in text.splitlines())
 
+    def snakefile(self, text: str) -> None:
+        """Check nothing more; `workflow/test_module.py` runs the block."""
+        assert "module gvibench:" in text
+
     # Programs
 
     def gvibench(self, words: list[str], _: str) -> None:
@@ -200,6 +204,7 @@ LANGUAGES: dict[str, Callable[[Reader, str], None]] = {
     "yaml": Reader.yaml,
     "sh": Reader.shell,
     "text": Reader.formula,
+    "snakemake": Reader.snakefile,
 }
 PROGRAMS: dict[str, Callable[[Reader, list[str], str], None]] = {
     "gvibench": Reader.gvibench,

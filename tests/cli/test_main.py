@@ -8,6 +8,7 @@ import argparse
 import functools
 import json
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -17,6 +18,7 @@ import yaml
 
 from figures.made_aggregate import Run, write_aggregate
 from gvibench.check import device
+from gvibench.cli import study
 from gvibench.cli.main import build_parser, main
 
 STUDY = {
@@ -64,6 +66,7 @@ COMMANDS = {
     "prepare": Command({"--dataset": "synthetic", "--out": "new.zarr.zip"}, {}, ["new.zarr.zip"]),
     "show": Command({}, {"file": "t.zarr.zip"}),
     "plan": Command({}, {"config": "config/config.yaml"}),
+    "study": Command({}, {"config": "config/config.yaml"}),
     "status": Command({}, {"config": "config/config.yaml"}),
     "watch": Command({"--once": None}, {"config": "config/config.yaml"}),
     "repair": Command({}, {"config": "config/config.yaml"}),
@@ -152,6 +155,7 @@ CASES: dict[str, dict[str, Case]] = {
     },
     "show": {"file": Case("synthetic.zarr.zip", "notes.md")},
     "plan": CONFIGURED,
+    "study": {**CONFIGURED, "--results": Case("results", "{x}")},
     "status": CONFIGURED,
     "watch": {**CONFIGURED, "--once": Case(None, "yes")},
     "repair": CONFIGURED,
@@ -222,7 +226,7 @@ def template(tmp_path_factory):
     for path in (write_aggregate(runs, [Run([20.0, 12.0])]), runs / "manifest.json"):
         path.rename(results / path.name)
     for name in ("summary.md", "config.yaml"):
-        (results / name).write_text("made")
+        (results / name).write_text("# made\n\nThe conclusion.\n")
     (folder / ORPHAN).parent.mkdir()
     (folder / ORPHAN).write_text("of an earlier config")
     (folder / "config").mkdir()
@@ -243,7 +247,11 @@ def template(tmp_path_factory):
 
 @pytest.fixture
 def folder(template, tmp_path, monkeypatch):
-    """A copy of the template as working directory, with short timings in `doctor`."""
+    """A copy of the template as working directory, with short timings in `doctor`.
+
+    In the place of Snakemake, `study` runs a process that ends at once.
+    """
+    monkeypatch.setattr(study, "SNAKEMAKE", (sys.executable, "-c", ""))
     for name, value in {"TIMED_ROWS": 200, "TIMED_FEATURES": 10, "TIMED_POINTS": 1000}.items():
         monkeypatch.setattr(device, name, value)
     copy = tmp_path / "copy"

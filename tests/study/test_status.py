@@ -1,3 +1,4 @@
+import itertools
 import os
 import re
 from pathlib import Path
@@ -6,16 +7,17 @@ import pytest
 import yaml
 
 from gvibench.cli.main import main
+from gvibench.engine.block import execute_block
 from gvibench.engine.execute import execute
 from gvibench.store.checkpoints import checkpoint_path, finished_path
 from gvibench.store.traces import write_trace
-from gvibench.study import status
+from gvibench.study import code_hash, status
 from gvibench.study.cleanup import orphans
 from gvibench.study.config import load_config
 from gvibench.study.cost import estimate_cost
 from gvibench.study.expand import expand
 from gvibench.study.inventory import all_jobs, jobs_of
-from gvibench.study.status import progress_of, report
+from gvibench.study.status import Tracker, one_line, report
 from problems import prepared
 from workflow.project import Project
 
@@ -32,18 +34,17 @@ def plan(tmp_path, monkeypatch):
 def run(job, **options):
     spec = job.specs[0]
     data = prepared(data=spec.data)
-    return execute(spec, data, **options)
+    return execute(spec, data, code_hash=job.code_hash, **options)
 
 
 def test_the_state_of_a_job_is_determined_from_files(plan):
     jobs = plan.of_study("s")
-    assert {progress.state for progress in progress_of(plan, "s")} == {"pending"}
+    assert {progress.state for progress in Tracker(plan).read()["s"]} == {"pending"}
     assert "s: 6 runs: 6 pending; 19 jobs: 19 pending; about" in report(plan)
 
     write_trace(jobs[0].path, run(jobs[0]))
-    broken = run(
-        jobs[3].__class__(**{**vars(jobs[3]), "specs": (jobs[3].specs[0].replace(step=100.0),)})
-    )
+    broken = run(jobs[3])
+    broken.attrs.update(status="diverged", reason="at iteration 3")
     write_trace(jobs[3].path, broken)
     Path(jobs[1].path).parent.mkdir(parents=True, exist_ok=True)
     run(jobs[1], checkpoint=checkpoint_path(Path(jobs[1].path)), checkpoint_every=0.0)
@@ -51,7 +52,7 @@ def test_the_state_of_a_job_is_determined_from_files(plan):
     log.parent.mkdir(parents=True)
     log.write_text("gvibench.stages: something failed\n")
 
-    by_path = {progress.job.path: progress for progress in progress_of(plan, "s")}
+    by_path = {progress.job.path: progress for progress in Tracker(plan).read()["s"]}
     states = [by_path[job.path].state for job in jobs]
     assert states == ["done", "running", "error", "done", "pending", "pending"]
     assert by_path[jobs[1].path].share == 1.0  # of its last checkpoint
@@ -61,6 +62,93 @@ def test_the_state_of_a_job_is_determined_from_files(plan):
     assert f"  error in job {jobs[2].path}: gvibench.stages: something failed" in text
     assert f"  run diverged: {jobs[3].path}: at iteration" in text
     assert "running 100%" in text
+
+
+def test_one_line_agrees_with_the_report(plan):
+    jobs = plan.of_study("s")
+    for job, ending in zip(jobs, ("completed", "diverged", "failed"), strict=False):
+        trace = run(job)
+        trace.attrs.update(status=ending, reason="a reason")
+        write_trace(job.path, trace)
+    log = Path(next(job.log for job in jobs_of(plan, "s") if job.of is jobs[3]))
+    log.parent.mkdir(parents=True)
+    log.touch()
+    line, first = one_line(Tracker(plan).read()), report(plan).splitlines()[0]
+    assert first.startswith(
+        "s: 6 runs: 1 done, 1 diverged, 1 failed, 1 running, 2 pending; 19 jobs: 3"
+    )
+    [left] = re.findall(r"; (about .* left) on", first)
+    assert line == f"3 of 19 jobs, {left}; 1 of 6 runs done, 1 running, 1 diverged, 1 failed"
+    log.write_text("gvibench.stages: something failed\n")
+    assert one_line(Tracker(plan).read()).startswith("3 of 19 jobs, 1 in error, about ")
+
+
+def test_jobs_shared_by_studies_are_counted_once_in_one_line(plan):
+    study = {**STUDY, "iterations": 40}
+    two = expand(load_config({"studies": {"s": study, "t": study}}))
+    shared = len(jobs_of(two, "s")) + len(jobs_of(two, "t")) - len(all_jobs(two))
+    assert shared == 2  # the data and the optimum
+    line = one_line(Tracker(two).read())
+    assert line.startswith(f"0 of {len(all_jobs(two))} jobs, about ")
+    assert line.endswith("; 0 of 12 runs done")
+
+
+def test_the_remaining_time_includes_jobs_that_are_no_runs(whole):
+    paths = [job.path for job in jobs_of(whole, "s") if job.stage == "tuning"]
+    assert paths
+    times = []
+    for path in (None, *paths):
+        if path:
+            Path(path).parent.mkdir(parents=True)
+            Path(path).touch()
+        times.append(status._remaining_seconds(Tracker(whole).read()["s"]))
+    assert all(after < before for before, after in itertools.pairwise(times))
+
+
+def test_a_finished_job_is_read_again_after_its_file_has_changed(plan, monkeypatch):
+    job = plan.of_study("s")[0]
+    write_trace(job.path, run(job))
+    reads = []
+    read = status.progress_of_job
+    monkeypatch.setattr(status, "progress_of_job", lambda job: reads.append(job.path) or read(job))
+    tracker = Tracker(plan)
+    for _ in range(2):
+        assert "1 of 6 runs done" in one_line(tracker.read())
+    assert reads.count(job.path) == 1
+    Path(job.path).unlink()  # as Snakemake does before it re-runs a job
+    assert "0 of 6 runs done" in one_line(tracker.read())
+    trace = run(job)
+    trace.attrs.update(status="diverged", reason="a reason")
+    write_trace(job.path, trace)
+    assert one_line(tracker.read()).endswith("0 of 6 runs done, 1 diverged")
+
+
+@pytest.mark.parametrize("pack", [1, 3])
+def test_runs_of_another_config_or_other_code_are_outdated(plan, monkeypatch, pack):
+    study = {**STUDY, "solvers": ["vn"], "iterations": 2, "pack": pack}
+    plan = expand(load_config({"studies": {"s": study}}))
+    data = prepared(data=plan.of_study("s")[0].specs[0].data)
+    for job in plan.of_study("s"):
+        settings = {"packed": job.packed, "exclusive": False, "code_hash": job.code_hash}
+        execute_block(job.specs, data, Path(job.path), **settings, no_step="")
+    summary = Path("results/s/summary.md")
+    summary.touch()
+    assert report(plan).startswith("s: 3 runs: 3 done; ")
+    assert "outdated" not in report(plan)
+
+    longer = expand(load_config({"studies": {"s": {**study, "iterations": 3}}}))
+    jobs = 1 + len(plan.runs)  # with the summary
+    assert f"s: 3 runs: 3 outdated; {len(jobs_of(plan, 's'))} jobs: {jobs} outdated, " in report(
+        longer
+    )
+    assert "; 0 of 3 runs done" in one_line(Tracker(longer).read())
+    if pack == 3:
+        more = expand(load_config({"studies": {"s": {**study, "seeds": [0, 1]}}}))
+        assert report(more).startswith("s: 2 runs: 2 outdated; ")
+
+    monkeypatch.setattr(code_hash, "run_hash", lambda spec: "another")
+    edited = expand(load_config({"studies": {"s": study}}))
+    assert report(edited).startswith("s: 3 runs: 3 outdated; ")
 
 
 def test_finished_seeds_of_a_job_are_counted(plan):
@@ -132,7 +220,7 @@ def test_the_remaining_time_is_estimated_from_finished_runs(plan):
     for seconds in (1e4, 1e7):
         trace.attrs["wall_seconds"] = seconds
         write_trace(jobs[0].path, trace)
-        times.append(re.search(r"about (\S+) h left on one core", report(plan))[1])
+        times.append(re.search(r"about (\S+) h left on \d+ core", report(plan))[1])
     assert float(times[1]) == pytest.approx(1e3 * float(times[0]), rel=0.1)
 
 

@@ -1,7 +1,7 @@
 """Provide the commands on studies.
 
-The commands plan, status, watch, repair, clean and gallery take a config; compare and export take
-the folders of finished studies.
+The commands plan, study, status, watch, repair, clean and gallery take a config; compare and export
+take the folders of finished studies.
 """
 
 import os
@@ -30,6 +30,12 @@ def _add_planned(subparsers: Subparsers) -> None:
     plan = subparsers.add_parser("plan", help="estimate the cost of a study without running it")
     plan.set_defaults(command=_plan)
     add_config(plan)
+
+    study = subparsers.add_parser(
+        "study", help="run a study with Snakemake, show its progress and print its conclusion"
+    )
+    study.set_defaults(command=_study)
+    add_config(study)
 
     status = subparsers.add_parser(
         "status", help="show the progress of a study, also while it runs"
@@ -117,6 +123,15 @@ def _plan(options: Options) -> None:
 
         if reason := why_unavailable():
             print(f"runs with device 'cuda' cannot run on this machine: {reason}")
+
+
+def _study(options: Options) -> int:
+    from gvibench.cli.study import run_study
+
+    words = ["--configfile", str(options.config)]
+    if options.results is not None:
+        words += ["--config", f"results={options.results}"]
+    return run_study(_read_plan(options), words)
 
 
 def _status(options: Options) -> None:

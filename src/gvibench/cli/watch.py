@@ -12,9 +12,8 @@ import numpy as np
 from gvibench.errors import UserError
 from gvibench.store.checkpoints import checkpoint_objectives, checkpoint_path
 from gvibench.store.optima import read_optimum
-from gvibench.study.inventory import Job, jobs_of
 from gvibench.study.plan import Plan, RunJob
-from gvibench.study.status import Progress, headline, progress_of_job
+from gvibench.study.status import Progress, Tracker, headline
 
 __all__ = ["Watcher", "chart", "watch"]
 
@@ -45,11 +44,10 @@ def watch(plan: Plan, *, once: bool = False) -> None:
 
 
 class Watcher:
-    """Progress of a study over time. Finished jobs are read only once."""
+    """Progress of a study over time."""
 
     def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._done: dict[str, Progress] = {}
+        self._tracker = Tracker(plan)
         self.ended = False
         """Whether all runs had ended at the last frame."""
 
@@ -57,8 +55,7 @@ class Watcher:
         """Return the lines of one frame: the counts of each study and a chart per running job."""
         lines: list[str] = []
         self.ended = True
-        for study in self._plan.config.studies:
-            jobs = [self._progress_of(job) for job in jobs_of(self._plan, study)]
+        for study, jobs in self._tracker.read().items():
             lines.append(headline(study, jobs))
             for progress in jobs:
                 job = progress.job.of
@@ -67,14 +64,6 @@ class Watcher:
                     if progress.state == "running":
                         lines += _curve(progress, job, width)
         return lines
-
-    def _progress_of(self, job: Job) -> Progress:
-        if job.path in self._done:
-            return self._done[job.path]
-        progress = progress_of_job(job)
-        if progress.state == "done":
-            self._done[job.path] = progress
-        return progress
 
 
 def _curve(progress: Progress, job: RunJob, width: int) -> Iterator[str]:

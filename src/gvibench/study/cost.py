@@ -14,7 +14,7 @@ from gvibench.study.resources import (
     tuning_trials,
 )
 
-__all__ = ["Cost", "estimate_cost", "suggest_pack"]
+__all__ = ["JOB_SECONDS", "Cost", "estimate_cost", "job_seconds", "suggest_pack"]
 
 MANY_RUNS = 5_000
 """Number of runs of a study above which larger blocks of seeds are suggested."""
@@ -73,7 +73,7 @@ def estimate_cost(plan: Plan, *, unfinished: bool = False) -> Cost:
         if unfinished and job.is_done:
             continue
         jobs[HEADINGS.get(job.stage, OUTPUTS)] += 1
-        seconds += JOB_SECONDS + _job_seconds(job)
+        seconds += JOB_SECONDS + job_seconds(job)
         if isinstance(job.of, RunJob):
             runs += len(job.of.specs)
             peak = max(peak, memory_mb(job.of.specs[0]))
@@ -93,7 +93,8 @@ def suggest_pack(plan: Plan, study: str) -> int | None:
     return min(enough, most) if min(enough, most) > size else None
 
 
-def _job_seconds(job: Job) -> float:
+def job_seconds(job: Job) -> float:
+    """Estimate the duration of a job on one core."""
     if isinstance(job.of, RunJob):
         return START_SECONDS + len(job.of.specs) * run_seconds(job.of.specs[0])
     if isinstance(job.of, TuningJob):

@@ -1,30 +1,37 @@
 """Report the progress of a study from its files.
 
 A run that diverged or failed is a result, so its job is done. A job is in error if its process
-failed and wrote nothing.
+failed and wrote nothing. A job is outdated if the config or the code has changed since it was done.
 """
 
+import json
+import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from gvibench.errors import UserError
-from gvibench.spec.messages import duration
+from gvibench.spec.canonical import hash_values
+from gvibench.spec.messages import counted, duration
 from gvibench.store.checkpoints import checkpoint_iteration, checkpoint_path, finished_seeds
 from gvibench.store.traces import check_attributes
 from gvibench.store.zarrzip import open_zip
+from gvibench.study.cost import JOB_SECONDS, job_seconds
 from gvibench.study.inventory import Job, jobs_of
 from gvibench.study.plan import Plan, RunJob
-from gvibench.study.resources import START_SECONDS, run_seconds
+from gvibench.study.resources import run_seconds
 
-__all__ = ["Progress", "headline", "progress_of", "progress_of_job", "report"]
+__all__ = ["Progress", "Tracker", "headline", "one_line", "progress_of_job", "report"]
 
-JOB_STATES = ("done", "running", "error", "pending")
-RUN_STATES = ("done", "diverged", "failed", "running", "pending")
+JOB_STATES = ("done", "running", "error", "outdated", "pending")
+RUN_STATES = ("done", "diverged", "failed", "running", "outdated", "pending")
 NOT_DONE = ("diverged", "failed")
 """Statuses of finished runs that are counted separately."""
+AFTER_RUNS = ("aggregate", "table", "figure", "summary", "page")
+"""Stages of jobs that are re-run after each run."""
 STALE_AFTER_SECONDS = 600.0
 """Age after which a checkpoint or log belongs to a run that is no longer active."""
 INTERRUPTED = "gvibench.stages: interrupted"
@@ -60,14 +67,50 @@ class Progress:
         if self.state == "running":  # its seeds run one after the other
             counts["running"] += min(left, 1)
             left -= min(left, 1)
-        counts["done" if self.state == "done" else "pending"] += left
+        counts[self.state if self.state in {"done", "outdated"} else "pending"] += left
         return counts
 
 
-def progress_of(plan: Plan, study: str) -> Iterator[Progress]:
-    """Yield the progress of each job of a study."""
-    for job in jobs_of(plan, study):
-        yield progress_of_job(job)
+class Tracker:
+    """Progress of the jobs of a plan over time.
+
+    Finished jobs are read again only if their first output has changed.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._jobs = {study: jobs_of(plan, study) for study in plan.config.studies}
+        self._done: dict[str, tuple[int, Progress]] = {}
+
+    def read(self) -> dict[str, list[Progress]]:
+        """Return the progress of each job, by study."""
+        return {
+            study: _mark_outdated([self._progress_of(job) for job in jobs])
+            for study, jobs in self._jobs.items()
+        }
+
+    def _progress_of(self, job: Job) -> Progress:
+        try:
+            written = Path(job.path).stat().st_mtime_ns
+        except OSError:  # not written yet, or removed by Snakemake before a re-run
+            return progress_of_job(job)
+        if job.path in self._done and self._done[job.path][0] == written:
+            return self._done[job.path][1]
+        progress = progress_of_job(job)
+        if progress.state == "done":
+            self._done[job.path] = written, progress
+        return progress
+
+
+def _mark_outdated(progress: list[Progress]) -> list[Progress]:
+    """Mark the outputs of a study as outdated if one of its runs is not done."""
+    if all(job.state == "done" for job in progress if job.job.stage == "run"):
+        return progress
+    return [
+        replace(job, state="outdated", share=0.0)
+        if job.state == "done" and job.job.stage in AFTER_RUNS
+        else job
+        for job in progress
+    ]
 
 
 def progress_of_job(job: Job) -> Progress:
@@ -97,14 +140,24 @@ def _finished(job: Job, run: RunJob, out: Path) -> Progress:
         with open_zip(out) as root:
             groups = [root] if not run.packed else [root.group(name) for name in root.names()]
             attributes = [check_attributes(group, str(out)) for group in groups]
+            names = [None] if not run.packed else root.names()
     except UserError as error:
         return Progress(job, "error", note=str(error))
+    rows = {row["group"]: row for row in run.manifest_rows()}
+    if {*names} != {*rows} or any(map(_is_outdated, attributes, map(rows.__getitem__, names))):
+        return Progress(job, "outdated")
     endings: dict[str, list[str]] = {}
     for attrs in attributes:
         if attrs["status"] in NOT_DONE:
             endings.setdefault(attrs["status"], []).append(attrs["reason"])
     seconds = sum(attrs.get("wall_seconds", 0.0) for attrs in attributes)
     return Progress(job, "done", 1.0, seconds=seconds, endings=endings)
+
+
+def _is_outdated(attrs: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    """Return whether a trace differs from its row of the manifest, so that its job is re-run."""
+    spec = json.loads(attrs["spec"]) | dict.fromkeys(row["tuned_fields"])
+    return bool(attrs["code_hash"] != row["code_hash"] or hash_values(spec) != row["spec_hash"])
 
 
 def _is_fresh(path: Path) -> bool:
@@ -137,8 +190,7 @@ def _last_line(job: Job) -> str:
 def report(plan: Plan) -> str:
     """Return the state of each study as text."""
     lines: list[str] = []
-    for study in plan.config.studies:
-        progress_of_jobs = list(progress_of(plan, study))
+    for study, progress_of_jobs in Tracker(plan).read().items():
         lines.append(headline(study, progress_of_jobs))
         named: dict[str, list[str]] = {state: [] for state in ("running", "error", *NOT_DONE)}
         for progress in progress_of_jobs:
@@ -153,12 +205,38 @@ def report(plan: Plan) -> str:
 
 def headline(study: str, progress: Sequence[Progress]) -> str:
     """Return the numbers of runs and jobs of a study by state, and the remaining time."""
-    runs = sum((job.runs for job in progress), Counter[str]())
-    jobs = Counter(job.state for job in progress)
+    runs, jobs = _count(progress)
+    cores = os.cpu_count() or 1
+    left = _remaining_seconds(progress) / cores
     return (
         f"{study}: {runs.total()} runs: {_counted(runs, RUN_STATES)}; "
-        f"{jobs.total()} jobs: {_counted(jobs, JOB_STATES)}{_remaining_time(progress)}"
+        f"{jobs.total()} jobs: {_counted(jobs, JOB_STATES)}"
+        + (f"; about {duration(left)} left on {counted(cores, 'core')}" if left else "")
     )
+
+
+def one_line(studies: Mapping[str, Iterable[Progress]]) -> str:
+    """Return the progress of all studies in one short line, the most important parts first."""
+    # Studies can share data and optima.
+    progress = list({job.job.path: job for jobs in studies.values() for job in jobs}.values())
+    runs, jobs = _count(progress)
+    left = _remaining_seconds(progress) / (os.cpu_count() or 1)
+    return (
+        f"{jobs['done']} of {jobs.total()} jobs"
+        + (f", {jobs['error']} in error" if jobs["error"] else "")
+        + (f", about {duration(left)} left" if left else "")
+        + f"; {runs['done']} of {runs.total()} runs done"
+        + "".join(f", {runs[state]} {state}" for state in ("running", *NOT_DONE) if runs[state])
+    )
+
+
+def _count(progress: Iterable[Progress]) -> tuple[Counter[str], Counter[str]]:
+    """Return the numbers of runs and of jobs by state."""
+    runs, jobs = Counter[str](), Counter[str]()
+    for job in progress:
+        runs += job.runs
+        jobs[job.state] += 1
+    return runs, jobs
 
 
 def _counted(counts: Counter[str], states: Iterable[str]) -> str:
@@ -167,22 +245,20 @@ def _counted(counts: Counter[str], states: Iterable[str]) -> str:
     return ", ".join(f"{counts[state]} {words.get(state, state)}" for state in present)
 
 
-def _remaining_time(progress: Sequence[Progress]) -> str:
-    """Estimate the remaining time of the runs from finished runs."""
-    pairs = [(p, p.job.of) for p in progress if isinstance(p.job.of, RunJob)]
-    done = [(p, run) for p, run in pairs if p.state == "done" and not p.endings]
-    expected = sum(_expected(run) for _, run in done)
-    pace = sum(p.seconds for p, _ in done) / expected if expected else 1.0
-    left = [
-        START_SECONDS + pace * (1 - p.share) * _expected(run)
-        for p, run in pairs
-        if p.state != "done"
+def _remaining_seconds(progress: Sequence[Progress]) -> float:
+    """Estimate the remaining time on one core, from jobs' costs and the pace of finished runs."""
+    done = [
+        (job.seconds, len(job.job.of.specs) * run_seconds(job.job.of.specs[0]))
+        for job in progress
+        if isinstance(job.job.of, RunJob) and job.state == "done" and not job.endings
     ]
-    return f"; about {duration(sum(left))} left on one core" if left else ""
-
-
-def _expected(job: RunJob) -> float:
-    return len(job.specs) * run_seconds(job.specs[0])
+    expected = sum(seconds for _, seconds in done)
+    pace = sum(seconds for seconds, _ in done) / expected if expected else 1.0
+    return sum(
+        JOB_SECONDS + (1 - job.share) * job_seconds(job.job) * (pace if job.job.of else 1.0)
+        for job in progress
+        if job.state != "done"
+    )
 
 
 def _lines(progress: Progress) -> Iterator[tuple[str, str]]:
