@@ -72,7 +72,7 @@ def run_study(source: Path, config: Path, cores: int) -> Usage:
         environment = {
             **os.environ,
             "GVIBENCH_ACCOUNT": str(folder / "account/lines"),
-            "PYTHONPATH": str(folder / "account"),
+            "PYTHONPATH": f"{folder / 'account'}:{folder / 'src'}",
             "PATH": os.pathsep.join([bin_folder, os.environ["PATH"]]),
         }
         command = ["snakemake", "--cores", str(cores), "--configfile", "config/measured.yaml"]
