@@ -26,7 +26,10 @@ rule write_summary:
     output: config.get("results", "results") + "/s/summary.md"
     shell: "bash job.sh {output}"
 """
-JOB = r"printf '# A title\n\nVN reaches\n1e-4 first.\n\nMore.\n' > $1"
+JOB = r"""
+printf '# A title\n\nVN reaches\n1e-4 first.\n\nMore.\n' > $1
+touch $(dirname $1)/config.yaml
+"""
 CONCLUSION = [
     "",
     "VN reaches 1e-4 first.",

@@ -4,7 +4,7 @@ import contextlib
 import os
 import shutil
 import signal
-import subprocess
+import subprocess  # nosec B404
 import sys
 import tempfile
 import time
@@ -44,7 +44,8 @@ def run_study(plan: Plan, words: Sequence[str]) -> int:
         with _Signals() as signals:
             # In the same process group, Ctrl-C would reach Snakemake twice, from the terminal and
             # from this process, and Snakemake would end before it has cleaned up.
-            process = subprocess.Popen(
+            # No shell is used, and Snakemake gets only names of files.
+            process = subprocess.Popen(  # nosec B603
                 [*SNAKEMAKE, "--quiet", *words],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
