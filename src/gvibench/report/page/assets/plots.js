@@ -17,13 +17,12 @@ function channels(hex) {
   return [1, 3, 5].map((start) => parseInt(hex.slice(start, start + 2), 16));
 }
 
-// Return the colour of a line in the static figures. On a dark page, dark colours are lightened.
+// Replacements of dark colours on a dark page, as far from the other colours as the originals.
+const ON_DARK = {'#000000': '#dddddd', '#882255': '#ee3377', '#332288': '#8c7be8', '#117733': '#5cc840', '#661100': '#b5745a'};
+
+// Return the colour of a line in the static figures, or its replacement on a dark page.
 function colorOf(line) {
-  const rgb = channels(line.color);
-  const light = (0.2126 * rgb[0] + 0.7152 * rgb[1] + 0.0722 * rgb[2]) / 255;
-  if (!isDark() || light > 0.33) return rgb;
-  const share = 0.62 * (1 - light / 0.33) + 0.2;
-  return rgb.map((value) => Math.round(value + share * (255 - value)));
+  return channels((isDark() && ON_DARK[line.color.toLowerCase()]) || line.color);
 }
 const opaque = (rgb) => `rgb(${rgb.join(',')})`;
 const faint = (rgb) => `rgba(${rgb.join(',')},${isDark() ? 0.24 : 0.16})`;
@@ -224,7 +223,7 @@ function layoutOf(xTitle, yTitle, changes = {}) {
 
 const CONFIG = {displayModeBar: false, responsive: true, doubleClick: 'reset'};
 // On paper, three plots fit side by side on a landscape page and two on a portrait page.
-const PRINTED = {width: 310, height: 230, autosize: false};
+const PRINTED = {width: 300, height: 230, autosize: false};
 const LEGEND_ROW = 20;
 
 // A plot with a title, buttons and a legend. It is drawn when it comes into view, or for printing.
