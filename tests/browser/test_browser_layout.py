@@ -130,14 +130,22 @@ def test_the_legend_of_steps_explains_dashes_and_crosses(open_page, tmp_path):
     ]
 
 
+ON_SCREEN = """(links) => links.every((link) => {
+  const {x, y, width, height} = link.getBoundingClientRect();
+  const at = (share) => document.elementFromPoint(x + share * width, y + height / 2);
+  return at(0.02) === link && at(0.98) === link;
+})"""
+
+
 @at_each_width
 def test_navigation_reaches_each_section(open_page, made, width):
     _, path = made
     page = open_page(path, **WIDTHS[width])
     links = page.locator("nav a:visible")
     assert links.count() == 6
+    assert links.evaluate_all(ON_SCREEN)
     for link in links.all():
-        link.click()  # fails if the link is covered or outside the screen
+        link.click()
         place = link.get_attribute("data-to")
         top = page.locator(f"#{place}").bounding_box()["y"]
         header = page.locator("header").bounding_box()["height"]

@@ -7,7 +7,7 @@ import pytest
 
 from browser.made_study import JOB
 from browser.widths import WIDTHS
-from figures.made_aggregate import Run, study, write_aggregate
+from figures.made_aggregate import Run, write_aggregate
 from gvibench.report.page import write_page
 
 pytestmark = pytest.mark.browser
@@ -78,10 +78,22 @@ WIDER = """() => [...document.querySelectorAll('table, .panel, pre, p, img')]
 @pytest.mark.parametrize("paper", [980, 1047])
 def test_nothing_is_wider_than_the_paper(open_page, tmp_path, paper):
     """Letter and A4 paper have these widths in landscape, in pixels and without margins."""
+    runs = [
+        Run(
+            [60.0, 20.0 + 1 / (3 + seed), 11.0, 10.0 + 1e-5 / (3 + seed)],
+            f"a-data-set-with-a-long-name-{k}",
+            solver,
+            seed=seed,
+            step=10**-2.5,
+            data={"split_seed": k},
+        )
+        for k in range(3)
+        for solver in ("vn", "sr-vn-rotated")
+        for seed in range(3)
+    ]
     path = tmp_path / "index.html"
-    write_page(
-        JOB | {"tables": ["runs", *JOB["tables"]]}, write_aggregate(tmp_path, study()), [], path
-    )
+    job = JOB | {"tables": ["runs", "winners", *JOB["tables"]]}
+    write_page(job, write_aggregate(tmp_path, runs), [], path)
     page = open_page(path, viewport={"width": paper, "height": 700})
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
