@@ -38,6 +38,8 @@ def test_a_link_restores_the_selection(open_page, made):
     assert traces(again) == traces(page)
     again.click("#reset")
     assert again.input_value("#metric") == "objective:gap"
+    again.click("nav >> text=Curves")
+    again.wait_for_function("() => document.querySelectorAll('#curves .main-svg').length")
     assert len(traces(again, "digits_50%")) == 2
 
 
@@ -127,9 +129,11 @@ def test_a_study_in_which_everything_diverged(open_page, tmp_path):
     runs = [Run([15.0], status="diverged", reason="at iteration 1: no")]
     write_page(JOB, write_aggregate(tmp_path, runs), [], path)
     page = open_page(path)
-    assert traces(page) == []
-    assert [drawn["x"] for drawn in traces(page, section="steps", kind="unusable")] == [[0.1]]
-    assert column(page, "#overview .table", 2) == ["1 diverged"]
+    assert page.inner_text(".conclusion") == "All runs diverged or failed."
+    assert column(page, "#overview .table:has(th:has-text('because'))", 2) == ["1 diverged"]
+    shown = page.eval_on_selector_all("nav a", "links => links.filter((a) => !a.hidden).length")
+    assert shown == 3  # overview, tables and provenance
+    assert not page.is_visible("#explorer")
 
 
 def test_comparison(open_page, tmp_path):
@@ -157,8 +161,8 @@ def test_a_large_study_opens_fast(chromium, tmp_path):
     page = chromium.new_page(viewport={"width": 1400, "height": 1000})
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
-    page.goto(path.as_uri())
-    page.wait_for_function("performance.getEntriesByName('first-plot').length")
+    page.goto(f"{path.as_uri()}#explore")
+    page.wait_for_function("() => performance.getEntriesByName('first-plot').length")
     metrics = session.send("Performance.getMetrics")["metrics"]
     [seconds] = [entry["value"] for entry in metrics if entry["name"] == "TaskDuration"]
     page.close()

@@ -23,6 +23,7 @@ __all__ = [
     "join_names",
     "missing_optima",
     "optimum_warning",
+    "quoted",
     "reference_description",
 ]
 
@@ -179,4 +180,9 @@ def _effort_text(best: Mapping[Any, Any]) -> str:
 
 def join_names(names: Sequence[str]) -> str:
     """Join names with commas. Names that contain a comma are put in quotation marks."""
-    return ", ".join(f"“{name}”" if ", " in name else name for name in names)
+    return ", ".join(map(quoted, names))
+
+
+def quoted(name: str) -> str:
+    """Return a name, in quotation marks if it contains a comma."""
+    return f"“{name}”" if ", " in name else name

@@ -13,6 +13,7 @@ import xarray as xr
 from gvibench.analysis.configurations import configurations, unique
 from gvibench.analysis.ranking import RULE
 from gvibench.analysis.statuses import MEANINGS
+from gvibench.report.conclusion import conclusion
 from gvibench.report.findings import (
     CAPTIONS,
     best_sentences,
@@ -78,6 +79,7 @@ def _summary(job: Mapping[str, Any], dataset: xr.Dataset, errors: Mapping[str, s
     values = values_of(dataset)
     sections = [
         f"# {escape_markdown(dataset.attrs['title'] or job['study'])}",
+        escape_markdown(conclusion(dataset)),
         _overview(job, dataset),
         _failures(errors),
         _endings(dataset),

@@ -1,8 +1,10 @@
 """Represent tables and write them as CSV, Markdown and LaTeX."""
 
+import contextlib
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -21,6 +23,7 @@ __all__ = [
     "to_csv",
     "to_latex",
     "to_markdown",
+    "with_full_cells",
 ]
 
 
@@ -32,6 +35,8 @@ class Block:
     cells: pd.DataFrame
     text_columns: int = 1
     """Number of columns on the left with text instead of numbers."""
+    full: pd.DataFrame | None = None
+    """The same cells with all digits, for readers who point at a number."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +60,29 @@ def error_table(name: str, error: Exception) -> Table:
     return Table(values, [Block("This table could not be made.", values)])
 
 
+_ALL_DIGITS: ContextVar[bool] = ContextVar("all_digits", default=False)
+
+
+def with_full_cells(build: Callable[[], Block]) -> Block:
+    """Build a block twice, rounded and with all digits, and return both in one block."""
+    with _all_digits():
+        full = build().cells
+    return replace(build(), full=full)
+
+
+@contextlib.contextmanager
+def _all_digits() -> Iterator[None]:
+    token = _ALL_DIGITS.set(True)
+    try:
+        yield
+    finally:
+        _ALL_DIGITS.reset(token)
+
+
 def number(value: float, digits: int = 6) -> str:
     """Return a number as text with the given number of significant digits."""
+    if _ALL_DIGITS.get():
+        return repr(float(value)).removesuffix(".0")
     return f"{value:.{digits}g}"
 
 

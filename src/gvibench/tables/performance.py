@@ -1,6 +1,7 @@
 """Build the table of performance: final values, efforts, and differences to the best."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -13,9 +14,12 @@ from gvibench.analysis.gaps import computed, final, gap, measured
 from gvibench.analysis.ranking import RULE, TIE, TIE_LEVEL, Ranking
 from gvibench.analysis.statistics import STATISTICS, seed_statistics
 from gvibench.spec.statuses import STATUSES, UNUSABLE
-from gvibench.tables.formats import Block, Table, number, spread
+from gvibench.tables.formats import Block, Table, number, spread, with_full_cells
 
-__all__ = ["NEVER", "NONE", "NO_STEP", "UNDEFINED", "build", "compact", "values_of"]
+__all__ = [
+    *("NEVER", "NONE", "NO_STEP", "UNDEFINED"),
+    *("build", "cell_text", "compact", "ended", "reached_text", "values_of"),
+]
 
 NEVER = "never"
 """Text in place of a number if no seed reached the level."""
@@ -60,7 +64,8 @@ def build(dataset: xr.Dataset) -> Table:
     """Return a table with a row for each configuration and statistics over its seeds."""
     values = values_of(dataset)
     records = values.to_dict("records")
-    return Table(values, [_endings(records), _efforts(records), _comparison(records)])
+    blocks = (_endings, _efforts, _comparison)
+    return Table(values, [with_full_cells(partial(block, records)) for block in blocks])
 
 
 def values_of(dataset: xr.Dataset) -> pd.DataFrame:
@@ -239,7 +244,7 @@ def _endings(records: Records) -> Block:
     cells = _key(records)
     for name, title in METRICS.items():
         if name not in {"gap", "seconds"}:
-            cells[title] = [_cell(row, name) for row in records]
+            cells[title] = [cell_text(row, name) for row in records]
     caption = (
         f"Final values: {SHOWN}. Objectives and negative log-likelihoods in nats, with exact "
         "expectations where objective_exact is recorded. The paper's train ELBO omits the trace "
@@ -250,10 +255,10 @@ def _endings(records: Records) -> Block:
 
 def _efforts(records: Records) -> Block:
     cells = _key(records)
-    cells["seconds in all"] = [_cell(row, "seconds") for row in records]
+    cells["seconds in all"] = [cell_text(row, "seconds") for row in records]
     for level in LEVELS:
         for title, name in _effort_titles(level).items():
-            cells[title] = [_reached(row, name) for row in records]
+            cells[title] = [reached_text(row, name) for row in records]
     caption = (
         "Effort until the objective gap is at most a level in nats: median [min, max] over the "
         f"seeds that reached it. Their number is given if not all seeds did. {REACHED}"
@@ -271,7 +276,7 @@ def _effort_titles(level: float) -> dict[str, str]:
 
 def _comparison(records: Records) -> Block:
     cells = _key(records)
-    cells["objective gap"] = [_cell(row, "gap") for row in records]
+    cells["objective gap"] = [cell_text(row, "gap") for row in records]
     cells["behind the best"] = [_behind(row) for row in records]
     caption = (
         "Final objective gap, and the difference to the best configuration on the same problem, "
@@ -292,17 +297,18 @@ def compact(values: pd.DataFrame) -> Block:
     """Return a block that fits on a screen, with each solver at its best configuration."""
     records = [row for row in values.to_dict("records") if row["best_of_solver"]]
     cells = _key(records)
-    cells["objective gap"] = [_cell(row, "gap") for row in records]
+    cells["objective gap"] = [cell_text(row, "gap") for row in records]
     cells["behind the best"] = [_behind(row) for row in records]
     for title, name in _effort_titles(TIE_LEVEL).items():
-        cells[title] = [_reached(row, name) for row in records]
+        cells[title] = [reached_text(row, name) for row in records]
     for name in ("test_nll", "test_accuracy"):
-        cells[METRICS[name]] = [_cell(row, name) for row in records]
+        cells[METRICS[name]] = [cell_text(row, name) for row in records]
     caption = f"Each solver at its best step and initial scale: {SHOWN}. {REACHED} {OVERLAP}"
     return Block(caption, pd.DataFrame(cells), text_columns=2)
 
 
-def _cell(row: dict[Any, Any], name: str) -> str:
+def cell_text(row: dict[Any, Any], name: str) -> str:
+    """Return a quantity as "median [min, max]", or the text in place of it."""
     center, low, high = (row[f"{name}_{statistic}"] for statistic in ("median", "min", "max"))
     if isinstance(center, str):
         return center
@@ -316,11 +322,12 @@ def _behind(row: dict[Any, Any]) -> str:
         return "best"
     if row["tied_with_best"]:
         return "tied"
-    text = _cell(row, "difference_to_best")
+    text = cell_text(row, "difference_to_best")
     return f"({text})" if row["bands_overlap_best"] else text
 
 
-def _reached(row: dict[Any, Any], name: str) -> str:
-    text = _cell(row, name)
+def reached_text(row: dict[Any, Any], name: str) -> str:
+    """Return an effort and, unless all or no seeds reached the level, the number that did."""
+    text = cell_text(row, name)
     count, seeds = row[f"reached_{name.partition('_')[2]}"], row["seeds"]
     return text if count in {0, seeds} else f"{text} ({count}/{seeds})"

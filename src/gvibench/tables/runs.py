@@ -6,7 +6,7 @@ import xarray as xr
 
 from gvibench.analysis.configurations import by_run, configurations, specs_of
 from gvibench.analysis.gaps import computed, final, gap
-from gvibench.tables.formats import Block, Table, number
+from gvibench.tables.formats import Block, Table, number, with_full_cells
 
 __all__ = ["build", "values_of"]
 
@@ -26,7 +26,7 @@ OPTIMAL = ("objective", "train_elbo_paper", "test_nll", "test_accuracy")
 def build(dataset: xr.Dataset) -> Table:
     """Return a table with a row for each run."""
     values = values_of(dataset)
-    return Table(values, [_block(values)])
+    return Table(values, [with_full_cells(lambda: _block(values))])
 
 
 def values_of(dataset: xr.Dataset) -> pd.DataFrame:

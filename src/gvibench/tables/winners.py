@@ -7,7 +7,7 @@ import xarray as xr
 
 from gvibench.analysis.efforts import LEVELS
 from gvibench.spec.statuses import UNUSABLE
-from gvibench.tables.formats import Block, Table, number
+from gvibench.tables.formats import Block, Table, number, with_full_cells
 from gvibench.tables.performance import REACHED, values_of
 
 __all__ = ["build"]
@@ -35,7 +35,7 @@ def build(dataset: xr.Dataset) -> Table:
             rows.append({"problem": problem, **_closest(records)})
         else:
             rows += [{"problem": problem, **_first(records, level, name)} for name in MEASURES]
-    return Table(pd.DataFrame(rows), [_block(rows)])
+    return Table(pd.DataFrame(rows), [with_full_cells(lambda: _block(rows))])
 
 
 def _common_level(records: list[dict[Any, Any]]) -> float | None:

@@ -15,7 +15,10 @@ from gvibench.store.files import atomic_path
 __all__ = ["document", "write_document"]
 
 ASSETS = Path(__file__).with_name("assets")
-SCRIPTS = ("numbers.js", "selection.js", "tables.js", "plots.js", "page.js")
+SCRIPTS = (
+    *("numbers.js", "selection.js", "tables.js", "plots.js", "legends.js", "page.js"),
+    "print.js",
+)
 """Scripts in an order in which each one uses only those before it."""
 
 MODULE = re.compile(

@@ -17,6 +17,7 @@ from gvibench.analysis.gaps import final_values
 from gvibench.analysis.ranking import RULE
 from gvibench.errors import RETRIED
 from gvibench.registry import TABLES
+from gvibench.report.conclusion import conclusion
 from gvibench.report.findings import (
     CAPTIONS,
     ending_rows,
@@ -25,15 +26,20 @@ from gvibench.report.findings import (
     optimum_warning,
     reference_description,
 )
+from gvibench.report.page.ranking import ranking_block
 from gvibench.spec.statuses import STATUSES
-from gvibench.tables.formats import Block, error_table, number, to_csv
-from gvibench.tables.performance import compact, values_of
+from gvibench.tables.formats import Block, error_table, number, to_csv, with_full_cells
 
 __all__ = ["Section", "figures_of", "overview", "provenance", "table_section", "tables_of"]
 
 Section = dict[str, Any]
 """Data of one section of the page, ready for JSON."""
 
+RANKING = "Ranking of the solvers on each problem, each solver at its best step and initial scale"
+WITHIN = (
+    "Within the seeds: the ranges of the final gaps over the seeds overlap with the range of the "
+    "best solver. Gaps are medians [min, max] over the seeds that neither diverged nor failed."
+)
 MEDIA_TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
 RUN_COLUMNS = (
     *("seed", "status", "iterations_done", "wall_seconds", "device", "threads", "host"),
@@ -46,15 +52,15 @@ MAX_FIGURE_BYTES = 2_500_000
 
 
 def overview(dataset: xr.Dataset) -> Section:
-    """Return the counts, facts, best solvers and failed runs of a study."""
+    """Return the conclusion, ranking, counts, facts and failed runs of a study."""
     configs = configurations(dataset)
-    cells = compact(values_of(dataset)).cells
-    winners = cells[cells["behind the best"] == "best"].drop(columns="behind the best")
+    ranking, leading = ranking_block(dataset)
     hosts = unique(zip(dataset["host"].values, dataset["device"].values, strict=True))
     alone = bool(dataset["exclusive"].values.all())
     seconds = float(np.nansum(final_values(dataset["seconds"])))
     tuning = _tuning_seconds(dataset)
     return {
+        "conclusion": conclusion(dataset),
         "counts": {
             "runs": int(dataset.sizes["run"]),
             "problems": len(unique(config.panel for config in configs)),
@@ -84,12 +90,12 @@ def overview(dataset: xr.Dataset) -> Section:
                 f"No optimum for {problem}": reason
                 for problem, reason in missing_optima(dataset).items()
             },
-            "Rule": RULE,
         },
-        "best": table_section("Best solver on each problem", Block("", winners, 2)),
+        "ranking": table_section(RANKING, ranking) | {"leading": leading},
+        "rule": f"{RULE} {WITHIN}",
         "ended": table_section(
             "Runs that stalled, failed or diverged",
-            Block("", pd.DataFrame(ending_rows(dataset)), 2),
+            with_full_cells(lambda: Block("", pd.DataFrame(ending_rows(dataset)), 2)),
         ),
     }
 
@@ -125,17 +131,34 @@ def tables_of(dataset: xr.Dataset, names: Iterable[str]) -> list[Section]:
 
 
 def table_section(caption: str, block: Block) -> Section:
-    """Return the data of a table for the page."""
-    return {
+    """Return the data of a table for the page.
+
+    `full` has the cells with all digits, or None where this changes nothing.
+    """
+    rows = _texts(block.cells)
+    section = {
         "caption": caption,
         "columns": [str(column) for column in block.cells.columns],
         "text_columns": block.text_columns,
-        "rows": [[str(cell) for cell in row] for row in block.cells.itertuples(index=False)],
+        "rows": rows,
     }
+    if block.full is not None:
+        section["full"] = [
+            [None if full == text else full for text, full in zip(*pair, strict=True)]
+            for pair in zip(rows, _texts(block.full), strict=True)
+        ]
+    return section
+
+
+def _texts(cells: pd.DataFrame) -> list[list[str]]:
+    return [[str(cell) for cell in row] for row in cells.itertuples(index=False)]
 
 
 def figures_of(paths: Sequence[Path]) -> list[Section]:
-    """Return the static figures, each in its smallest format, until the size limit is reached."""
+    """Return the static figures, each in its smallest format, until the size limit is reached.
+
+    A figure that could not be drawn has its error message as caption and no picture.
+    """
     by_name: dict[str, list[Path]] = {}
     errors = {}
     for path in paths:
@@ -145,6 +168,9 @@ def figures_of(paths: Sequence[Path]) -> list[Section]:
             errors[path.stem] = metadata["error"]
     sections, room = [], MAX_FIGURE_BYTES
     for name, formats in by_name.items():
+        if name in errors:
+            sections.append({"name": name, "caption": errors[name], "source": None, "failed": True})
+            continue
         smallest = min(formats, key=lambda path: path.stat().st_size)
         content = smallest.read_bytes()
         room -= len(content)
@@ -153,8 +179,8 @@ def figures_of(paths: Sequence[Path]) -> list[Section]:
             # In an image element, a browser runs no scripts and follows no links of an SVG.
             encoded = base64.b64encode(content).decode("ascii")
             source = f"data:{MEDIA_TYPES[smallest.suffix]};base64,{encoded}"
-        caption = errors.get(name) or CAPTIONS.get(name, name)
-        sections.append({"name": name, "caption": caption, "source": source})
+        caption = CAPTIONS.get(name, name)
+        sections.append({"name": name, "caption": caption, "source": source, "failed": False})
     return sections
 
 
@@ -164,17 +190,21 @@ def provenance(dataset: xr.Dataset, codes: dict[str, str]) -> Section:
     config_of = {int(run): config for config in configs for run in config.runs}
     listed = sorted(config_of)[:MAX_LISTED_RUNS]
     columns = {name: dataset[name].values[listed].tolist() for name in RUN_COLUMNS}
-    rows = [
-        {
-            "data set": config_of[run].panel,
-            "solver": config_of[run].line,
-            "step": number(config_of[run].step),
-            "C0": number(config_of[run].init_scale),
-            **{name.replace("_", " "): values[k] for name, values in columns.items()},
-            "wall seconds": number(columns["wall_seconds"][k], 3),
-        }
-        for k, run in enumerate(listed)
-    ]
+
+    def block() -> Block:
+        rows = [
+            {
+                "data set": config_of[run].panel,
+                "solver": config_of[run].line,
+                "step": number(config_of[run].step),
+                "C0": number(config_of[run].init_scale),
+                **{name.replace("_", " "): values[k] for name, values in columns.items()},
+                "wall seconds": number(columns["wall_seconds"][k], 3),
+            }
+            for k, run in enumerate(listed)
+        ]
+        return Block("", pd.DataFrame(rows), 2)
+
     shown = unique(config_of[run] for run in listed)
     position = {id(config): k for k, config in enumerate(shown)}
     caption = "All runs"
@@ -185,7 +215,7 @@ def provenance(dataset: xr.Dataset, codes: dict[str, str]) -> Section:
             **{f"{name} version": text for name, text in dataset.attrs["versions"].items()},
             **codes,
         },
-        "runs": table_section(caption, Block("", pd.DataFrame(rows), 2)),
+        "runs": table_section(caption, with_full_cells(block)),
         "specs": [_without_seed(config.spec) for config in shown],
         "spec_of_run": [position[id(config_of[run])] for run in listed],
     }

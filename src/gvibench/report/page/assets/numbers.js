@@ -58,6 +58,27 @@ function effortsOf(configuration, cost, level) {
   return matrix(configuration.efforts)[kind * content.levels.length + content.levels.indexOf(level)];
 }
 
-function formatNumber(value, digits = 4) {
-  return Number.isFinite(value) ? String(Number(value.toPrecision(digits))) : '–';
+// Return the fewest digits, two at least, that keep distinct values distinct.
+function digitsFor(values) {
+  const count = new Set(values).size;
+  return [2, 3, 4, 6].find((digits) => new Set(values.map((value) => value.toPrecision(digits))).size === count) ?? 17;
+}
+const SETTING_DIGITS = Math.max(
+  ...['step', 'scale'].map((name) => digitsFor(content.configurations.map((configuration) => configuration[name]))));
+
+// Round a number for readers. The integer part keeps all digits.
+function formatNumber(value, digits = 3) {
+  if (!Number.isFinite(value)) return '–';
+  const rounded = Number(value.toPrecision(digits));
+  const size = Math.abs(rounded);
+  if (size >= 1e6 || (size > 0 && size < 1e-3)) return rounded.toExponential().replace('e+', 'e');
+  return String(size >= 10 ** digits ? Math.round(value) : rounded);
+}
+const formatSetting = (value) => formatNumber(value, SETTING_DIGITS);
+
+const NUMBER_IN_TEXT = /(?<![\w.])[-+]?\d+(\.\d+)?(e[-+]?\d+)?(?![\w.]*\w)/gi;
+
+// Round all numbers in a text except integers.
+function shortened(text, digits) {
+  return text.replace(NUMBER_IN_TEXT, (found) => (/^[-+]?\d+$/.test(found) ? found : formatNumber(Number(found), digits)));
 }

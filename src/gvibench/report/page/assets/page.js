@@ -19,25 +19,13 @@ function setUpSelects() {
   fillSelect('metric', [...byForm('gap'), ...byForm('value')]);
   fillSelect('x', Object.entries(content.axes).map(([axis, title]) =>
     (axes.includes(axis) ? [axis, title] : [axis, `${title} (not recorded)`, true])));
-  const options = (values) => [['best', 'best of each'], ['all', 'all'], ...values.map((value) => [value, formatNumber(Number(value))])];
+  const options = (values) => [['best', 'best of each'], ['all', 'all'], ...values.map((value) => [value, formatSetting(Number(value))])];
   fillSelect('step', options(steps));
   fillSelect('scale', options(scales));
   fillSelect('level', content.levels.map((level) => [String(level), String(level)]));
   for (const id of ['yscale', 'xscale', 'band']) {
     fillSelect(id, [...byId(id).options].map((option) => [option.value, option.textContent]));
   }
-}
-
-function swatch(line) {
-  const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
-  svg.setAttribute('width', 26);
-  svg.setAttribute('height', 10);
-  svg.setAttribute('aria-hidden', 'true');
-  const stroke = document.createElementNS('http://www.w3.org/2000/svg', 'line');
-  const attributes = {x1: 0, x2: 26, y1: 5, y2: 5, 'stroke-width': 2.5, stroke: opaque(colorOf(line)), 'stroke-dasharray': line.dash.join(' ')};
-  for (const [name, value] of Object.entries(attributes)) stroke.setAttribute(name, value);
-  svg.append(stroke);
-  return svg;
 }
 
 // Add check boxes for `lines` or `panels`, each with a button that selects only this option.
@@ -71,6 +59,10 @@ function isolate(line) {
 // Drawing
 
 const panels = {curves: new Map(), steps: new Map(), profile: []};
+const hasCurves = content.configurations.some(({seeds, unusable}) =>
+  Object.values(unusable).reduce((total, count) => total + count, 0) < seeds.length);
+// A profile compares solvers, so it needs two.
+const hasProfiles = hasCurves && allLines.length > 1;
 
 function setUpPlots() {
   const yTitle = () => {
@@ -79,29 +71,44 @@ function setUpPlots() {
     return `${title}${form === 'gap' ? ' gap' : ''}${unit ? ` [${unit}]` : ''}`;
   };
   for (const name of allPanels) {
-    panels.curves.set(name, addPanel(byId('curves'), name, () => curveTraces(name),
-      () => layoutOf(content.axes[chosen.x], yTitle())));
-    panels.steps.set(name, addPanel(byId('steps'), name, () => stepTraces(name), () => layoutOf('step', `final ${yTitle()}`, {
-      xaxis: {type: 'log'},
-      yaxis2: {overlaying: 'y', range: [0, 1], fixedrange: true, visible: false},
-    })));
+    panels.curves.set(name, new Panel(byId('curves'), name, {
+      traces: () => curveTraces(name), legend: () => curveLegend(name), layout: () => layoutOf(content.axes[chosen.x], yTitle()),
+    }));
   }
+  for (const name of panelsWithSteps) {
+    panels.steps.set(name, new Panel(byId('steps'), name, {
+      traces: () => stepTraces(name),
+      legend: () => stepLegend(name),
+      layout: () => layoutOf('step', `final ${yTitle()}`, {
+        xaxis: {type: 'log'}, yaxis2: {overlaying: 'y', range: [0, 1], fixedrange: true, visible: false},
+      }),
+    }));
+  }
+  if (!hasProfiles) return;
   for (const [cost, title] of [['iteration', 'Cost in iterations'], ['seconds', 'Cost in solver time']]) {
-    panels.profile.push(addPanel(byId('profile'), `profile ${cost}`, () => profileTraces(cost),
-      () => layoutOf('cost / lowest cost', 'share of problems solved', {
+    panels.profile.push(new Panel(byId('profile'), `profile ${cost}`, {
+      title,
+      traces: () => profileTraces(cost),
+      legend: profileLegend,
+      layout: () => layoutOf('cost / lowest cost', 'share of problems solved', {
         xaxis: {type: 'log'}, yaxis: {type: 'linear', range: [-0.03, 1.03], tickformat: '.0%'},
-      }), title));
+      }),
+    }));
   }
 }
 
 function show() {
   writeAddress();
+  redraw();
+}
+
+function redraw() {
   applyTheme();
   for (const id of ['metric', 'x', 'yscale', 'xscale', 'band', 'step', 'scale', 'level']) byId(id).value = chosen[id];
   for (const kind of ['lines', 'panels']) {
     for (const box of document.querySelectorAll(`input[name=${kind}]`)) box.checked = chosen[kind].includes(box.value);
   }
-  [...document.querySelectorAll('#solvers label svg')].forEach((old, k) => old.replaceWith(swatch(content.lines[k])));
+  [...document.querySelectorAll('#solvers label svg')].forEach((old, k) => old.replaceWith(lineSwatch(content.lines[k])));
   const title = metricTitle(selectedMetric());
   byId('explore').querySelector('h2').textContent = `${capital(title)} along the runs`;
   byId('sensitivity').querySelector('h2').textContent = `${capital(title)} against the step`;
@@ -109,7 +116,7 @@ function show() {
   for (const name of allPanels) {
     const hidden = !chosen.panels.includes(name);
     panels.curves.get(name).update({hidden, note: noteOnUnusable(name)});
-    panels.steps.get(name).update({hidden});
+    panels.steps.get(name)?.update({hidden});
   }
   for (const panel of panels.profile) panel.update();
 }
@@ -123,9 +130,12 @@ function noteOnCurves() {
   if (chosen.xscale === 'log' && chosen.x === 'iteration') sentences.push('A logarithmic axis has no zero, so iteration 0 is not shown.');
   if (chosen.yscale === 'log' && form === 'gap') {
     const {floor} = content.metrics[selectedMetric().metric];
-    sentences.push(`Gaps below ${floor} are drawn at ${floor}.`);
+    sentences.push(`Gaps below ${formatNumber(floor)} are drawn at ${formatNumber(floor)}.`);
   }
-  sentences.push('Hover over a line to see its values, click it to show only this line, drag to zoom, double-click to zoom out.');
+  const {line, label} = BANDS[chosen.band];
+  sentences.push(`Lines show the ${line} over the seeds${label ? `, bands ${label}` : ''}.`);
+  sentences.push(matchMedia('(pointer: coarse)').matches ? 'Tap a line to show only this line.'
+    : 'Hover over a line to see its values, click it to show only this line, drag to zoom, double-click to zoom out.');
   return sentences.join(' ');
 }
 
@@ -156,33 +166,57 @@ function fillOverview() {
         element('b', {}, String(count)), count === 1 ? name.replace(/s$/, '') : name)));
     byId('overview-studies').append(
       ...(study.label ? [element('h2', {}, studyTitle(study))] : []),
+      element('p', {className: 'conclusion'}, study.conclusion),
+      makeTable(study.ranking, {className: 'ranking'}),
+      element('p', {className: 'note'}, study.rule),
+      ...noteOnFailures(study),
       counts,
       facts({Study: study.source ? `${study.name} (${study.source})` : study.name, ...study.facts}),
-      ...[study.best, study.ended].filter((section) => section.rows.length).map((section) => makeTable(section)));
+      ...[study.ended].filter((section) => section.rows.length).map((section) => makeTable(section)));
   }
   byId('comparison').append(...content.extra.map((section) => makeTable(section)));
+}
+
+function noteOnFailures(study) {
+  const failed = study.figures.filter((figure) => figure.failed);
+  return failed.length ? [element('p', {className: 'failure'}, ...failed.map(({caption}) => `${capital(caption)} `))] : [];
 }
 
 function fillTables() {
   for (const study of content.studies) {
     for (const {name, blocks} of study.tables) {
       const title = study.label ? `${study.label}: ${name}` : capital(name);
-      byId('tables').append(element('h3', {}, title), ...blocks.map((section) => makeTable(section)));
+      byId('tables').append(element('h3', {id: placeOf(study, 'table', name), tabIndex: -1}, title), ...blocks.map((section) => makeTable(section)));
     }
   }
-  hideIfEmpty('tables', content.studies.some((study) => study.tables.length));
 }
 
 function fillFigures() {
   for (const study of content.studies) {
-    for (const {name, caption, source} of study.figures) {
+    for (const {name, caption, source, failed} of study.figures) {
       const title = study.label ? `${study.label}: ${caption}` : caption;
-      byId('figures').append(element('figure', {className: 'static'},
-        source ? element('img', {src: source, alt: title, loading: 'lazy'}) : element('p', {className: 'empty'}, `Too large for this page: see figures/${name}.pdf`),
-        element('figcaption', {}, title)));
+      const picture = source ? [element('img', {src: source, alt: title, decoding: 'async'})]
+        : failed ? [] : [element('p', {className: 'empty'}, `Too large for this page: see figures/${name}.pdf`)];
+      byId('figures').append(element('figure', {className: 'static', id: placeOf(study, 'figure', name), tabIndex: -1},
+        ...picture, element('figcaption', {className: failed ? 'failure' : ''}, title)));
     }
   }
+}
+
+// Return the id of a table or figure, to which readers can link.
+function placeOf(study, kind, name) {
+  return [kind, ...(study.label ? [study.label] : []), name].join('-');
+}
+
+function hideEmptySections() {
+  hideIfEmpty('explore', hasCurves);
+  hideIfEmpty('profiles', hasProfiles);
+  hideIfEmpty('sensitivity', panelsWithSteps.length);
+  hideIfEmpty('tables', content.studies.some((study) => study.tables.length));
   hideIfEmpty('figures', content.studies.some((study) => study.figures.length));
+  byId('explorer').hidden = !hasCurves && !panelsWithSteps.length;
+  byId('step').closest('label').hidden = !panelsWithSteps.length;
+  byId('scale').closest('label').hidden = scales.length < 2 || content.configurations.every(({tuned}) => tuned);
 }
 
 function hideIfEmpty(id, filled) {
@@ -229,20 +263,29 @@ function applyTheme() {
   byId('theme').textContent = dark ? 'Light' : 'Dark';
 }
 
+// Go to the section, table or figure that the address names.
+function goToPlace() {
+  const place = chosen.place && document.querySelector(`main [tabindex="-1"][id="${CSS.escape(chosen.place)}"]`);
+  if (!place) return;
+  place.scrollIntoView();
+  place.focus({preventScroll: true});
+}
+
 function setUpPage() {
   byId('theme').addEventListener('click', () => { chosen.theme = isDark() ? 'light' : 'dark'; show(); });
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', show);
   byId('copy-link').addEventListener('click', () => copy(location.href, 'Link copied'));
   byId('reset').addEventListener('click', () => { Object.assign(chosen, DEFAULTS, {theme: chosen.theme}); show(); });
-  // The address holds the selection, so links to sections must not change it.
+  // The address also holds the selection, so links to sections must not replace it.
   for (const link of document.querySelectorAll('[data-to]')) {
     link.addEventListener('click', (event) => {
       event.preventDefault();
-      byId(link.dataset.to).scrollIntoView();
-      byId(link.dataset.to).focus({preventScroll: true});
+      chosen.place = link.dataset.to;
+      writeAddress();
+      goToPlace();
     });
   }
-  addEventListener('hashchange', () => { readAddress(); show(); });
+  addEventListener('hashchange', () => { readAddress(); show(); goToPlace(); });
   byId('controls').open = matchMedia('(min-width: 60rem)').matches;
 }
 
@@ -250,9 +293,10 @@ readAddress();
 applyTheme();
 fillOverview();
 setUpSelects();
-setUpChoices(document.querySelector('#solvers .choices'), 'lines', allLines, (k) => swatch(content.lines[k]));
+setUpChoices(document.querySelector('#solvers .choices'), 'lines', allLines, (k) => lineSwatch(content.lines[k]));
 setUpChoices(document.querySelector('#panels .choices'), 'panels', allPanels);
 setUpPage();
+hideEmptySections();
 fillThinning();
 addEventListener('DOMContentLoaded', () => { // Plotly has been loaded by now
   setUpPlots();
@@ -262,6 +306,7 @@ addEventListener('DOMContentLoaded', () => { // Plotly has been loaded by now
     fillTables();
     fillFigures();
     fillProvenance();
+    goToPlace();
     document.documentElement.dataset.ready = 'true';
   });
 });

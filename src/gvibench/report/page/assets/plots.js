@@ -17,13 +17,12 @@ function channels(hex) {
   return [1, 3, 5].map((start) => parseInt(hex.slice(start, start + 2), 16));
 }
 
-// Return the colour of a line in the static figures. On a dark page, dark colours are lightened.
+// Replacements of dark colours on a dark page, as far from the other colours as the originals.
+const ON_DARK = {'#000000': '#dddddd', '#882255': '#ee3377', '#332288': '#8c7be8', '#117733': '#5cc840', '#661100': '#b5745a'};
+
+// Return the colour of a line in the static figures, or its replacement on a dark page.
 function colorOf(line) {
-  const rgb = channels(line.color);
-  const light = (0.2126 * rgb[0] + 0.7152 * rgb[1] + 0.0722 * rgb[2]) / 255;
-  if (!isDark() || light > 0.33) return rgb;
-  const share = 0.62 * (1 - light / 0.33) + 0.2;
-  return rgb.map((value) => Math.round(value + share * (255 - value)));
+  return channels((isDark() && ON_DARK[line.color.toLowerCase()]) || line.color);
 }
 const opaque = (rgb) => `rgb(${rgb.join(',')})`;
 const faint = (rgb) => `rgba(${rgb.join(',')},${isDark() ? 0.24 : 0.16})`;
@@ -42,7 +41,7 @@ function bandTrace(x, low, high, line, extra = {}) {
     x: [...x, ...[...x].reverse()],
     y: [...high, ...[...low].reverse()],
     type: 'scatter', mode: 'lines', fill: 'toself', fillcolor: faint(colorOf(line)), line: {width: 0},
-    hoverinfo: 'skip', name: plain(line.name), meta: {kind: 'band'}, ...extra,
+    hoverinfo: 'skip', showlegend: false, name: plain(line.name), meta: {kind: 'band'}, ...extra,
   };
 }
 
@@ -53,7 +52,7 @@ function usableSeeds(configuration) {
 function settingsOf({step, scale, tuned, seeds, unusable}) {
   const lost = Object.entries(unusable).map(([status, count]) => `, ${count} ${status}`).join('');
   const counted = seeds.length === 1 ? '1 seed' : `${seeds.length} seeds`;
-  return `step ${formatNumber(step)}${tuned ? ' (tuned)' : ''}, C0 ${formatNumber(scale)}<br>${counted}${lost}`;
+  return `step ${formatSetting(step)}${tuned ? ' (tuned)' : ''}, C0 ${formatSetting(scale)}<br>${counted}${lost}`;
 }
 
 function hoverTexts(curve, band, configuration, where) {
@@ -87,7 +86,17 @@ function curveTraces(panel) {
       hovertemplate: '%{text}<extra></extra>', meta: {kind: 'line', line: configuration.line, step, scale},
     });
   }
-  return [...bands, ...lines];
+  return [...bands, ...withOneEntryPerLine(lines)];
+}
+
+// Let only the first trace of each line appear in the legend of a downloaded picture.
+function withOneEntryPerLine(traces) {
+  const named = new Set();
+  return traces.map((trace) => {
+    const {showlegend = !named.has(trace.meta.line)} = trace;
+    if (showlegend) named.add(trace.meta.line);
+    return {...trace, showlegend};
+  });
 }
 
 // Draw performance profiles: the ratio of each line's cost to the lowest cost, as in the static figure.
@@ -143,20 +152,27 @@ function soleError(at, low, high) {
   return {type: 'data', symmetric: false, array: [high[0] - at[0]], arrayminus: [at[0] - low[0]], width: 0, thickness: 1.2};
 }
 
+// Dashes of the initial scales, for Plotly and for the legend.
+const SCALE_DASHES = [['solid', []], ['dash', [6, 4]], ['dot', [2, 3]], ['dashdot', [6, 3, 2, 3]]];
+
+function configurationsOfSteps(panel) {
+  return content.configurations.filter((configuration) => configuration.panel === panel
+    && chosen.lines.includes(allLines[configuration.line])
+    && ['best', 'all', String(configuration.scale)].includes(chosen.scale));
+}
+const hasSeparateScales = (configurations) => !configurations.some(({tuned}) => tuned);
+
 // Draw final values against the step: a line per solver and, unless scales were tuned, initial scale.
 function stepTraces(panel) {
   const selected = selectedMetric();
   const band = BANDS[chosen.band];
-  const here = content.configurations.filter((configuration) => configuration.panel === panel
-    && chosen.lines.includes(allLines[configuration.line])
-    && ['best', 'all', String(configuration.scale)].includes(chosen.scale));
-  const separateScales = !here.some(({tuned}) => tuned);
+  const here = configurationsOfSteps(panel);
+  const separateScales = hasSeparateScales(here);
   const groups = new Map();
   for (const configuration of here) {
     const key = JSON.stringify([configuration.line, separateScales && configuration.scale]);
     groups.set(key, [...(groups.get(key) ?? []), configuration]);
   }
-  const styles = ['solid', 'dash', 'dot', 'dashdot'];
   const traces = [];
   const scalesHere = ascending(here.map(({scale}) => scale));
   for (const members of groups.values()) {
@@ -169,7 +185,7 @@ function stepTraces(panel) {
     if (band.low && usable.length > 1) traces.push(bandTrace(at, row(band.low), row(band.high), line));
     traces.push({
       x: at, y: row(band.line), type: 'scatter', mode: 'lines+markers', name: plain(line.name),
-      line: {color, width: 1.5, dash: separateScales ? styles[scalesHere.indexOf(members[0].scale) % styles.length] : 'solid'},
+      line: {color, width: 1.5, dash: separateScales ? SCALE_DASHES[scalesHere.indexOf(members[0].scale) % SCALE_DASHES.length][0] : 'solid'},
       marker: {color, symbol: line.marker, size: 7}, error_y: soleError(row(band.line), band.low && row(band.low), band.low && row(band.high)),
       text: usable.flatMap(([member, values]) => hoverTexts(values, chosen.band, member, () => 'final value')),
       hovertemplate: '%{text}<extra></extra>', meta: {kind: 'line', line: members[0].line, scale: members[0].scale},
@@ -178,13 +194,13 @@ function stepTraces(panel) {
     if (failed.length) {
       traces.push({
         x: failed.map(({step}) => step), y: failed.map(() => UNUSABLE_HEIGHT), yaxis: 'y2', type: 'scatter', mode: 'markers',
-        name: plain(line.name), marker: {color, symbol: 'x-thin', size: 8, line: {color, width: 2}},
-        text: failed.map((member) => `<b>${plain(line.name)}</b><br>${member.seeds.length - usableSeeds(member)} of ${member.seeds.length} seeds diverged or failed<br>step ${formatNumber(member.step)}, C0 ${formatNumber(member.scale)}`),
+        name: plain(line.name), showlegend: false, marker: {color, symbol: 'x-thin', size: 8, line: {color, width: 2}},
+        text: failed.map((member) => `<b>${plain(line.name)}</b><br>${member.seeds.length - usableSeeds(member)} of ${member.seeds.length} seeds diverged or failed<br>step ${formatSetting(member.step)}, C0 ${formatSetting(member.scale)}`),
         hovertemplate: '%{text}<extra></extra>', meta: {kind: 'unusable', line: members[0].line},
       });
     }
   }
-  return traces;
+  return withOneEntryPerLine(traces);
 }
 
 function layoutOf(xTitle, yTitle, changes = {}) {
@@ -206,11 +222,14 @@ function layoutOf(xTitle, yTitle, changes = {}) {
 }
 
 const CONFIG = {displayModeBar: false, responsive: true, doubleClick: 'reset'};
+// On paper, three plots fit side by side on a landscape page and two on a portrait page.
+const PRINTED = {width: 300, height: 230, autosize: false};
+const LEGEND_ROW = 20;
 
-// A plot with a title and buttons. It is drawn when it comes into view.
+// A plot with a title, buttons and a legend. It is drawn when it comes into view, or for printing.
 class Panel {
-  constructor(place, name, traces, layout, title = name) {
-    Object.assign(this, {name, traces, layout, stale: true, visible: false});
+  constructor(place, name, {traces, layout, legend, title = name}) {
+    Object.assign(this, {name, traces, layout, legend, stale: true, visible: false});
     const button = (text, label, act) => {
       const node = element('button', {type: 'button', className: 'small', title: label, 'aria-label': `${label}: ${title}`}, text);
       node.addEventListener('click', act);
@@ -218,38 +237,47 @@ class Panel {
     };
     this.plot = element('div', {className: 'plot', role: 'img', 'aria-label': title});
     this.note = element('p', {className: 'unusable'});
+    this.entries = element('ul', {className: 'legend', 'aria-label': `Legend: ${title}`});
     this.frame = element('article', {className: 'panel'},
       element('div', {}, element('h3', {}, title),
         button('↺', 'Reset the zoom', () => { this.stale = true; this.drawIfSeen(); }),
         button('SVG', 'Download as SVG', () => this.download('svg')),
         button('PNG', 'Download as PNG', () => this.download('png'))),
-      this.note, this.plot);
+      this.note, this.plot, this.entries);
     place.append(this.frame);
     Panel.observer.observe(this.frame);
+    Panel.byFrame.set(this.frame, this);
   }
 
+  // A downloaded picture has its legend below the plot.
   download(format) {
     const {width, height} = this.plot.getBoundingClientRect();
     const filename = `${content.studies.map(({name}) => name).join('-')} ${this.name}`.replace(/[^\w.-]+/g, '-');
-    return Plotly.downloadImage(this.plot, {format, filename, width, height, scale: format === 'png' ? 3 : 1});
+    const rows = Math.ceil(this.entries.children.length / Math.max(1, Math.floor(width / 130)));
+    const layout = {...this.layout(), showlegend: true, legend: {orientation: 'h', yref: 'container', y: 0, yanchor: 'bottom'}};
+    layout.margin = {...layout.margin, b: layout.margin.b + rows * LEGEND_ROW};
+    return Plotly.downloadImage({data: this.traces(), layout},
+      {format, filename, width, height: height + rows * LEGEND_ROW, scale: format === 'png' ? 3 : 1});
   }
 
   update({hidden = false, note = ''} = {}) {
     this.frame.hidden = hidden;
     this.note.textContent = note;
+    if (!hidden) this.entries.replaceChildren(...this.legend());
     this.stale = true;
     this.drawIfSeen();
   }
 
   drawIfSeen() {
-    if (!this.visible || !this.stale || this.frame.hidden) return;
+    if (!(this.visible || Panel.printing) || !this.stale || this.frame.hidden) return;
     this.stale = false;
     const first = !this.plot.data;
-    Plotly.react(this.plot, this.traces(), this.layout(), CONFIG);
+    Plotly.react(this.plot, this.traces(), {...this.layout(), ...(Panel.printing ? PRINTED : {})}, CONFIG);
     if (first) this.plot.on('plotly_click', ({points}) => isolate(allLines[points[0].data.meta.line]));
     if (!performance.getEntriesByName('first-plot').length) performance.mark('first-plot');
   }
 }
+Panel.printing = false;
 Panel.byFrame = new Map();
 Panel.observer = new IntersectionObserver((entries) => {
   for (const entry of entries) {
@@ -258,9 +286,3 @@ Panel.observer = new IntersectionObserver((entries) => {
     panel.drawIfSeen();
   }
 }, {rootMargin: '200px'});
-
-function addPanel(...description) {
-  const panel = new Panel(...description);
-  Panel.byFrame.set(panel.frame, panel);
-  return panel;
-}

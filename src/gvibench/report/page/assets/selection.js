@@ -32,10 +32,13 @@ const DEFAULTS = {
   lines: allLines,
 };
 
-const chosen = {...DEFAULTS};
+const chosen = {...DEFAULTS, place: ''};
 
+// An address is the id of an element, the selection, or both: #tables&metric=test_nll:gap
 function readAddress() {
   const given = new URLSearchParams(location.hash.slice(1));
+  const isPlace = /^#[^=&]+(&|$)/.test(location.hash);
+  chosen.place = isPlace ? [...given.keys()][0] : '';
   for (const [name, options] of Object.entries(OPTIONS)) {
     chosen[name] = options.includes(given.get(name)) ? given.get(name) : DEFAULTS[name];
   }
@@ -55,7 +58,7 @@ function writeAddress() {
     // An empty value means that nothing is selected.
     for (const option of chosen[name].length ? chosen[name] : ['']) given.append(name, option);
   }
-  const query = given.toString();
+  const query = [encodeURIComponent(chosen.place), given.toString()].filter(Boolean).join('&');
   history.replaceState(null, '', query ? `#${query}` : location.pathname + location.search);
 }
 
@@ -83,3 +86,13 @@ function configurationsIn(panel) {
   const drawn = new Set(best.values());
   return content.configurations.filter((configuration) => drawn.has(configuration));
 }
+
+// Return whether some solver was run with several steps on a data set. Tuned solvers have only one.
+function variesSteps(panel) {
+  const steps = new Map();
+  for (const {panel: where, line, step} of content.configurations) {
+    if (where === panel) steps.set(line, (steps.get(line) ?? new Set()).add(step));
+  }
+  return [...steps.values()].some((values) => values.size > 1);
+}
+const panelsWithSteps = allPanels.filter(variesSteps);

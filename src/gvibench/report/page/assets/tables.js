@@ -17,14 +17,18 @@ const NUMBER = /[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?/i;
 const NUMERIC = new RegExp(`^\\(?${NUMBER.source}( \\[[^a-df-z]*\\])?\\)?(/\\d+)?( \\([^)]*\\))?$`, 'i');
 const HASH = /^[0-9a-f]{16}\b/;
 
+// Words in place of a number. They do not decide whether a column is numeric.
+const MISSING = new Set(['never', 'undefined', '–']);
+
 function numberIn(text) {
   return NUMERIC.test(text) && !HASH.test(text) ? Number(NUMBER.exec(text)[0]) : NaN;
 }
 
 function isNumeric(section, column) {
   if (column < section.text_columns) return false;
-  const count = section.rows.filter((row) => !Number.isNaN(numberIn(row[column]))).length;
-  return 2 * count >= section.rows.length;
+  const cells = section.rows.map((row) => row[column]).filter((text) => !MISSING.has(text));
+  const count = cells.filter((text) => !Number.isNaN(numberIn(text))).length;
+  return count > 0 && 2 * count >= cells.length;
 }
 
 // Compare two cells for sorting. Numbers come before words.
@@ -35,27 +39,54 @@ function compareCells(first, second, numeric) {
   return first.localeCompare(second, 'en', {numeric: true});
 }
 
+// Columns with names and sentences, whose numbers are not rounded.
+const VERBATIM = new Set(['data set', 'solver', 'description', 'reason', 'because', 'host', 'split']);
+
+// Return the cell with two or three digits per number. Its tooltip shows all digits.
+function makeCell(section, k, column, className) {
+  const text = section.rows[k][column];
+  const title = section.columns[column];
+  const isSetting = /\b(steps?|C0)\b/.test(title) || /^(Steps|Initial scales)\b/.test(section.caption);
+  const shown = VERBATIM.has(title) || HASH.test(text) ? text : shortened(text, isSetting ? SETTING_DIGITS : 3);
+  const full = section.full?.[k][column] ?? text;
+  // A range stays on one line.
+  const [center, ...range] = shown.split(/ (?=\[.*\])/);
+  const cell = element('td', {className, 'data-title': title}, center, ...range.flatMap((part) => [' ', element('span', {}, part)]));
+  if (full !== shown) cell.title = full;
+  return cell;
+}
+
+const allTables = [];
+
+// Show all rows of all tables while the page is printed.
+function showAllRows(all) {
+  for (const table of allTables) table(all);
+}
+
 // Build a table. If `action` is given, it returns the content of an extra first cell for a row index.
-function makeTable(section, {action = null} = {}) {
+function makeTable(section, {action = null, className = ''} = {}) {
   let order = section.rows.map((_, k) => k);
-  let limit = MAX_ROWS_AT_FIRST;
+  let complete = false;
+  const isShownAtFirst = (k, position) => (section.leading ? section.leading[k] : position < MAX_ROWS_AT_FIRST);
   const numeric = section.columns.map((_, column) => isNumeric(section, column));
   const body = element('tbody');
   const more = element('button', {type: 'button', className: 'small more'});
 
-  function fill() {
-    body.replaceChildren(...order.slice(0, limit).map((k) => {
-      const cells = section.rows[k].map((text, column) => element('td', {className: cellClass(text, column)}, text));
+  function fill(all = complete) {
+    const shown = all ? order : order.filter(isShownAtFirst);
+    body.replaceChildren(...shown.map((k) => {
+      const cells = section.rows[k].map((text, column) => makeCell(section, k, column, cellClass(text, column)));
       return element('tr', {}, action && element('td', {}, action(k)), ...cells);
     }));
-    more.hidden = order.length <= limit;
+    more.hidden = shown.length === order.length;
     more.textContent = `Show all ${order.length} rows`;
   }
+  allTables.push((all) => fill(all || complete));
 
   function cellClass(text, column) {
     if (numeric[column]) return 'num';
     if (HASH.test(text)) return 'code';
-    return text.length > 48 ? 'long' : '';
+    return text.length > 24 ? 'long' : '';
   }
 
   const heads = section.columns.map((title, column) => {
@@ -66,7 +97,8 @@ function makeTable(section, {action = null} = {}) {
       for (const other of heads) other.removeAttribute('aria-sort');
       head.setAttribute('aria-sort', descending ? 'descending' : 'ascending');
       order = section.rows.map((_, k) => k).sort((j, k) => {
-        const difference = compareCells(section.rows[j][column], section.rows[k][column], numeric[column]);
+        const exact = (row) => section.full?.[row][column] ?? section.rows[row][column];
+        const difference = compareCells(exact(j), exact(k), numeric[column]);
         return (descending ? -difference : difference) || j - k;
       });
       fill();
@@ -74,7 +106,7 @@ function makeTable(section, {action = null} = {}) {
     head.append(button);
     return head;
   });
-  more.addEventListener('click', () => { limit = Infinity; fill(); });
+  more.addEventListener('click', () => { complete = true; fill(); });
   fill();
 
   const name = section.caption || 'table';
@@ -84,12 +116,12 @@ function makeTable(section, {action = null} = {}) {
     return button;
   };
   return element(
-    'figure', {className: 'table'},
+    'figure', {className: `table ${className}`},
     element('figcaption', {}, element('span', {}, section.caption),
       copyButton('Copy CSV', () => csvOf(section, order)),
       copyButton('Copy LaTeX', () => latexOf(section, order, numeric))),
     element('div', {className: 'scroll', tabIndex: 0, role: 'region', 'aria-label': name},
-      element('table', {}, element('thead', {}, element('tr', {}, action && element('td'), ...heads)), body)),
+      element('table', {}, element('thead', {}, element('tr', {}, action && element('td', {}, element('span', {className: 'unseen'}, 'Spec')), ...heads)), body)),
     more,
   );
 }
