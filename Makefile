@@ -2,8 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Pip prints nothing unless it fails.
-INSTALL = @echo "installing gvibench into $(VENV)" && $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# Pip prints errors, but no warnings.
+INSTALL = @echo "installing gvibench into $(VENV)" && $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check -c constraints.txt
 # Jobs of the workflow use the commands of this environment.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
