@@ -216,6 +216,15 @@ def test_pointless_sections_are_left_out(open_page, tmp_path):
     assert page.is_visible("#metric")
 
 
+def test_profiles_without_a_solved_problem_are_left_out(open_page, tmp_path):
+    runs = [Run([60.0, 20.0], solver=solver) for solver in ("vn", "gd")]
+    path = tmp_path / "index.html"
+    write_page(JOB, write_aggregate(tmp_path, runs), [], path)
+    page = open_page(path)
+    assert not page.is_visible("#profiles")
+    assert page.is_visible("#explore")
+
+
 def test_a_failed_figure_shows_its_error(open_page, tmp_path):
     error = "the figure 'gap' could not be drawn: division by zero"
     (tmp_path / "gap.svg").write_text("<svg/>")

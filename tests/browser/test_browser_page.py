@@ -60,6 +60,10 @@ def test_plots_can_be_downloaded(open_page, made, kind):
     content = waiting.value.path().read_bytes()
     assert content.startswith(b"<svg" if kind == "svg" else b"\x89PNG")
     assert len(content) > 5000
+    if kind == "svg":
+        _, found, legend = content.partition(b'class="legend"')
+        assert found
+        assert b"SR-VN" in legend
 
 
 def test_light_and_dark(open_page, made):

@@ -46,7 +46,7 @@ def test_a_gap_that_is_left_again_does_not_count(tmp_path):
     text = conclude(tmp_path, seeds([[60.0, 10.00001, 10.5]] * 3))
     assert text == (
         "No solver settles within 0.0001 nat of the optimum with most seeds; VN comes closest, "
-        "with a final gap of 0.5 nat on wdbc."
+        "with a median final gap of 0.5 nat on wdbc."
     )
 
 

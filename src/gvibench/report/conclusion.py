@@ -108,10 +108,10 @@ def _nothing_reached(lines: Sequence[Configuration], ranking: Ranking, reference
         line: float(np.median(ranking.gaps[line.usable])) for line in lines if len(line.usable)
     }
     closest = min(medians, key=lambda line: medians[line])
-    seeds = "" if _has_one_seed(lines) else " with most seeds"
+    seeds, median = ("", "") if _has_one_seed(lines) else (" with most seeds", "median ")
     return (
         f"No solver settles within {TIE_LEVEL:g} nat of {reference}{seeds}; "
-        f"{quoted(closest.line)} comes closest, with a final gap of "
+        f"{quoted(closest.line)} comes closest, with a {median}final gap of "
         f"{number(medians[closest], 2)} nat on {quoted(closest.panel)}."
     )
 

@@ -61,8 +61,9 @@ function isolate(line) {
 const panels = {curves: new Map(), steps: new Map(), profile: []};
 const hasCurves = content.configurations.some(({seeds, unusable}) =>
   Object.values(unusable).reduce((total, count) => total + count, 0) < seeds.length);
-// A profile compares solvers, so it needs two.
-const hasProfiles = hasCurves && allLines.length > 1;
+// A profile compares solvers, so it needs two, and a problem that one of them solves.
+const hasProfiles = allLines.length > 1 && content.configurations.some(({efforts}) =>
+  matrix(efforts).some((row) => row.some(Number.isFinite)));
 
 function setUpPlots() {
   const yTitle = () => {
