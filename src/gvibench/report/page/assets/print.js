@@ -16,7 +16,10 @@ function afterPrint() {
   Panel.printing = false;
   chosen.theme = themeOnScreen;
   showAllRows(false);
-  redraw();
+  // A plot that was drawn in a fixed size would keep it.
+  for (const {plot} of Panel.byFrame.values()) if (plot.data) Plotly.purge(plot);
+  // The page has its size on the screen again only after this event.
+  setTimeout(redraw);
 }
 
 addEventListener('beforeprint', beforePrint);
