@@ -29,11 +29,13 @@ PACKAGES = Path(find_package()).parents[1]
 # Jobs use the same package. They use Snakemake's Python unless a conda environment is activated, which must
 # not use the site-packages of another Python.
 if PACKAGES.name not in ("site-packages", "dist-packages"):
-    os.environ["PYTHONPATH"] = os.pathsep.join(
-        filter(None, [str(PACKAGES), os.getenv("PYTHONPATH")])
+    os.environ.update(
+        PYTHONPATH=os.pathsep.join(
+            filter(None, [str(PACKAGES), os.getenv("PYTHONPATH")])
+        )
     )
-os.environ["PATH"] = os.pathsep.join(
-    [str(Path(sys.executable).parent), *os.get_exec_path()]
+os.environ.update(
+    PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()])
 )
 
 from gvibench.errors import UserError

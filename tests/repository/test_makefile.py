@@ -1,5 +1,6 @@
 """Test what `make study` prints, with scripts in the place of Python and gvibench."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -25,8 +26,16 @@ def write_command(folder, name, script):
 
 
 def make_study(folder):
+    # Variables of a `make` that runs these tests would change the output.
+    outer = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
+    environment = {name: value for name, value in os.environ.items() if name not in outer}
     return subprocess.run(
-        ["make", "study"], cwd=folder, capture_output=True, text=True, check=False
+        ["make", "study"],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
