@@ -1,5 +1,8 @@
 """Configure Sphinx. Neither the build nor the pages use the network."""
 
+from pygments.lexers import PythonLexer
+from sphinx.application import Sphinx
+
 project = "gvibench"
 author = "The gvibench developers"
 language = "en"
@@ -31,3 +34,8 @@ html_show_search_summary = False  # it fetches pages, which browsers refuse for 
 html_use_index = False
 html_show_sphinx = False
 html_show_copyright = False
+
+
+def setup(app: Sphinx) -> None:
+    """Highlight Snakefiles as Python. Pygments has no lexer of its own for them."""
+    app.add_lexer("snakemake", PythonLexer)
