@@ -13,7 +13,7 @@ LARGE := mushrooms,mnist,covtype,covtype-50k,phishing,n-32000,d-512,d-1024
 EXAMPLES := $(patsubst examples/%/config.yaml,%,$(wildcard examples/*/config.yaml))
 # Paper, browser, cluster and fault tests have separate targets.
 DEFAULT_TESTS := not paper and not browser and not cluster and not faults
-.PHONY: help study paper paper-small gallery examples test test-all test-paper test-browser test-cluster test-faults lint dist hooks docs bench container clean
+.PHONY: help study paper paper-small gallery published examples test test-all test-paper test-browser test-cluster test-faults lint dist hooks docs bench container clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
@@ -59,6 +59,12 @@ paper-small: $(VENV)/.data  ## run the paper without the large data sets (minute
 
 gallery: paper  ## run the paper and replace docs/paper by its results
 	gvibench gallery config/paper.yaml docs/paper
+
+published: $(VENV)/.study  ## run the studies that docs/ shows and replace their figures (minutes)
+	gvibench study config/config.yaml
+	gvibench study config/geometry-or-estimator.yaml
+	cp results/default/figures/gap.png results/default/tables/performance.csv docs/default-study/
+	cp results/geometry-or-estimator/figures/gap.png results/geometry-or-estimator/tables/performance.csv docs/geometry-or-estimator/
 
 examples: $(VENV)/.study  ## run the small studies in examples/ and replace their figures (minutes)
 	set -e; for name in $(EXAMPLES); do \

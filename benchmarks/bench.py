@@ -20,6 +20,7 @@ import peers
 import reduced
 from threadpoolctl import threadpool_info, threadpool_limits
 
+import steps
 import study
 from gvibench import numerics as backends
 from gvibench.store.files import atomic_path
@@ -46,6 +47,7 @@ SECTIONS: dict[str, Callable[[], tuple[str, list[str]]]] = {
     "study": lambda: measured(study),
     "peers": measured_peers,
     "iterations": lambda: measured(iterations, list(iterations.SIZES)),
+    "steps": lambda: measured(steps),
     "expectation": lambda: measured(expectation),
     "growth": lambda: measured(growth),
     "memory": lambda: measured(memory),

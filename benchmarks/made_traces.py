@@ -71,7 +71,7 @@ def write_study(folder: Path, runs: int, points: int = 200) -> Path:
         trace = _trace(rng, spec, row["code_hash"], schedule, optima[row["optimum"]])
         _write_trace(folder / row["path"], trace)
     # Newer versions of the aggregation need to know the largest number of records and the curves.
-    manifest |= {"runs": chosen, "records": points, "curves": sorted(trace.scalars)}
+    manifest |= {"runs": chosen, "records": points, "curves": sorted({*trace.scalars} - {"step"})}
     path = folder / "manifest.json"
     path.write_text(json.dumps(manifest))
     return path
@@ -147,6 +147,8 @@ def _trace(
     count, d = len(end.iteration), spec.data.options["d"]
     scalars = _metrics(optimum + end.gap)
     scalars["grad_norm"] = np.sqrt(2 * end.gap)
+    scalars["evaluations"] = scalars["data_passes"] = end.iteration + 1.0
+    scalars["step"] = np.full(count, spec.step)
     scalars["seconds"] = (
         1e-5 * d * np.cumsum(np.diff(end.iteration, prepend=0) * _noise(rng, count))
     )
@@ -160,6 +162,10 @@ def _trace(
         "reason": end.reason,
         "iterations_done": int(end.iteration[-1]),
         "step_used": spec.step,
+        "rejected_steps": 0,
+        "screened_steps": 0,
+        "indefinite_steps": 0,
+        "results": {},
         "solver_form": "dense",
         "device": "cpu",
         "dtype": "float64",

@@ -49,6 +49,7 @@ from gvibench.study.resources import (
 from gvibench.store.files import check_writable
 from gvibench.study.output_resources import OutputResources
 from gvibench.study.expand import expand as expand_config
+from gvibench.study.extras import require_data_extra
 from gvibench.study.config import load_config
 from gvibench.study.yaml_file import read_yaml
 
@@ -147,6 +148,9 @@ def validate_before_start():
     # These checks depend on the machine. They run when jobs start, because a plan may be made on another one.
     try:
         check_writable(Path(RESULTS) / "logs" / "log")
+        # A conda environment or a container has its own packages.
+        if workflow.local_exec and not workflow.deployment_settings.deployment_method:
+            require_data_extra(PLAN)
         if workflow.local_exec and PLAN.needs_cuda:
             from gvibench.numerics.cuda_backend import require_device
 

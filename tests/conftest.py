@@ -1,6 +1,7 @@
 """Fixtures of all tests, a separate cache, and a strict mode in which tests must not be skipped."""
 
 import contextlib
+import fcntl
 import importlib.util
 import json
 import os
@@ -44,6 +45,27 @@ def libsvm_data() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("GVIBENCH_DATA does not name a folder with the LIBSVM files")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def build_once(
+    tmp_path_factory: pytest.TempPathFactory, worker_id: str
+) -> Callable[[str, Callable[[Path], None]], Path]:
+    """A function that builds a folder once for all processes of a test run."""
+    own = tmp_path_factory.getbasetemp()
+    root = own if worker_id == "master" else own.parent
+
+    def get(name: str, build: Callable[[Path], None]) -> Path:
+        folder, done = root / f"once-{name}", root / f"once-{name}.done"
+        with (root / f"once-{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not done.exists():
+                folder.mkdir()
+                build(folder)
+                done.touch()
+        return folder
+
+    return get
 
 
 @contextlib.contextmanager

@@ -3,7 +3,7 @@
 The blocks of a page are run as printed, in order and in one folder. Commands that need a network, a
 cluster, root or an hour, or that would change this machine, are checked instead of run. The method
 for a program defines how. A block in an unknown language or with an unknown program is an error. A
-page may use the study of the tutorial without repeating its config.
+page may use the study of the README without repeating its config.
 """
 
 import os
@@ -73,7 +73,7 @@ def anchors(page: Path) -> set[str]:
 
 
 class Reader:
-    """A user with a clone, and with the config of the tutorial in config/mine.yaml."""
+    """A user with a clone, and with the config of the README in config/mine.yaml."""
 
     def __init__(self, folder: Path, *, dry: bool = False) -> None:
         self.project = Project.create(folder, SMALL)
@@ -82,7 +82,7 @@ class Reader:
         """Whether to plan studies instead of running them."""
         self.space: dict[str, object] = {}
         """Variables of the Python blocks so far."""
-        [config] = [text for kind, text in blocks(ROOT / "docs/tutorial.md") if kind == "yaml"]
+        [config] = [text for kind, text in blocks(ROOT / "README.md") if kind == "yaml"]
         self.save("config/mine.yaml", config)
         self.save("bin/squeue", SQUEUE).chmod(0o755)
         self.save("bin/scancel", SCANCEL).chmod(0o755)
@@ -143,8 +143,9 @@ class Reader:
         assert code in ((0, 2) if "cuda" in words else (0,))
 
     def snakemake(self, words: list[str], _: str) -> None:
-        """Run the command, or do a dry run if it needs a cluster or object storage."""
-        remote = False
+        """Run the command, or do a dry run if it needs a cluster, object storage or minutes."""
+        # A test of the examples runs a smaller version of this study.
+        remote = "config/geometry-or-estimator.yaml" in words
         if "--workflow-profile" in words:
             at = words.index("--workflow-profile")
             profile = yaml.safe_load((ROOT / words[at + 1] / "config.yaml").read_text())

@@ -1,15 +1,26 @@
 """Generate the lists of the reference pages from the registry, the parser and docstrings."""
 
 import argparse
+import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import MISSING
 from typing import Any
 
 import gvibench
 from gvibench import plugin
 from gvibench.cli.main import build_parser
-from gvibench.registry import DATASETS, EXPECTATIONS, FIGURES, MODELS, SOLVERS, TABLES, Registry
+from gvibench.registry import (
+    DATASETS,
+    EXPECTATIONS,
+    FIGURES,
+    MODELS,
+    SOLVERS,
+    STEP_RULES,
+    TABLES,
+    Registry,
+)
 from gvibench.spec import catalogue
 from gvibench.spec.documentation import documentation
 from gvibench.spec.run import RunSpec
@@ -18,6 +29,8 @@ TITLES = {"positional arguments": "argument", "options": "option"}
 """Titles of tables in place of those of argparse."""
 LITERAL = re.compile(r"(?:^|(?<=:))::?\n\n((?:(?: {4}.*)?\n)+)", re.MULTILINE)
 """An indented block after a paragraph that ends with two colons."""
+SAMPLING = ("batch", "samples", "minibatches", "estimator")
+"""Settings of random expectations."""
 VERB = re.compile(r"^(?:Draw|Return|Build the) (\w)")
 """Start of the docstring of a figure or a table. A list of them reads better without it."""
 
@@ -36,7 +49,33 @@ def _solver(name: str) -> str:
     options = ["Options:\n", _table(("option", "default", "meaning"), rows)] if rows else []
     reference = f"Reference: {_text(kind.reference)}.\n"
     title = "" if kind.title.lower() == name else f"Called {kind.title} in figures and tables.\n"
-    return "\n".join([f"## `{name}`\n", _docstring(kind), title, reference, *options])
+    steps = f"{_supported_steps(kind)}\n"
+    return "\n".join([f"## `{name}`\n", _docstring(kind), title, steps, reference, *options])
+
+
+def _supported_steps(kind: Any) -> str:
+    if not kind.has_step:
+        return "The solver has no step size."
+    return f"Step rule `auto`: {'supported' if kind.has_slope() else 'not supported'}."
+
+
+def step_rules() -> str:
+    """Describe each step rule by its docstring, with its settings."""
+    return "\n".join(map(_step_rule, STEP_RULES.built_in))
+
+
+def _step_rule(name: str) -> str:
+    kind = STEP_RULES.load(name)
+    texts = documentation(kind) if name != "none" else {}
+    required = {field.name for field in dataclasses.fields(kind) if field.default is MISSING}
+    if not kind.searches:
+        required.add("step")
+    rows = [
+        (f"`{key}`", "required" if key in required else f"`{getattr(kind, key)}`", text)
+        for key, text in texts.items()
+    ]
+    settings = [_table(("setting", "default", "meaning"), rows)] if rows else []
+    return "\n".join([f"### `{name}`\n", _docstring(kind), *settings])
 
 
 def models() -> str:
@@ -56,7 +95,7 @@ def expectations() -> str:
         kind = inspect.get_annotations(EXPECTATIONS.load(name), eval_str=True)["return"]
         parts.append(f"### `{name}`\n\n{_docstring(kind)}")
     help_on = documentation(RunSpec)
-    sampled = "\n".join(f"- `{name}`: {_text(help_on[name])}" for name in ("batch", "samples"))
+    sampled = "\n".join(f"- `{name}`: {_text(help_on[name])}" for name in SAMPLING)
     return "\n".join([*parts, f"### `stochastic`\n\nDraws rows and parameters.\n\n{sampled}\n"])
 
 
@@ -196,7 +235,8 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 GENERATED: dict[str, Callable[[], str]] = {
     function.__name__: function
     for function in (
-        *(solvers, models, expectations, datasets, figures, tables, commands, functions, plugins),
+        *(solvers, step_rules, models, expectations, datasets, figures, tables),
+        *(commands, functions, plugins),
     )
 }
 """Lists by the name in their marker."""

@@ -21,6 +21,7 @@ from gvibench.datasets.cache import prepared_path
 from gvibench.engine.execute import execute
 from gvibench.engine.optimum import NoOptimumError, find_optimum
 from gvibench.errors import UserError, suggest
+from gvibench.spec.metrics import COSTS
 from gvibench.spec.run import DataSpec, ProblemSpec, RunSpec
 from gvibench.spec.validate import parse
 from gvibench.store.aggregate_writer import ragged
@@ -124,7 +125,7 @@ def plot_gap(
     ax: Axes | None = None,
     **style: Any,
 ) -> Figure | SubFigure:
-    """Plot the objective gap against iterations, like the figure `gap` of a study.
+    """Plot the objective gap against model evaluations, like the figure `gap` of a study.
 
     The figure has a panel per problem, a line per solver and a band over seeds.
 
@@ -193,10 +194,11 @@ def _study_of(data: xr.Dataset | Sequence[xr.Dataset], gap: str) -> xr.Dataset:
 def _as_study(runs: Sequence[xr.Dataset], gap: str) -> xr.Dataset:
     """Return runs as an aggregate with the variables that gaps need."""
     specs = [parse(RunSpec, run.attrs["spec"], "run") for run in runs]
+    names = ["objective", *COSTS]
     curves = ragged(
         [run["iteration"].values for run in runs],
-        [{"objective": run["objective"].values} for run in runs],
-        ["objective"],
+        [{name: run[name].values for name in names} for run in runs],
+        names,
     )
     identities = [json.dumps({**spec.to_dict(), "seed": None}, sort_keys=True) for spec in specs]
     settings = list(dict.fromkeys(identities))
@@ -217,7 +219,8 @@ def _as_study(runs: Sequence[xr.Dataset], gap: str) -> xr.Dataset:
     variables |= {name: (("run", "record"), rows) for name, rows in curves.items()}
     variables["spec"] = ("configuration", settings)
     titles = {name: {name: solver_title(name, name)} for name in {spec.solver for spec in specs}}
-    dataset = xr.Dataset(variables, attrs={"kind": KIND, "gap": gap, "solver_titles": titles})
+    attrs = {"kind": KIND, "gap": gap, "solver_titles": titles}
+    dataset = xr.Dataset(variables, attrs=attrs)
     return dataset.set_coords("iteration")
 
 

@@ -12,6 +12,7 @@ __all__ = [
     "RETRIED",
     "Diverged",
     "Interrupted",
+    "Stopped",
     "UserError",
     "call",
     "one_sentence",
@@ -43,6 +44,22 @@ class UserError(Exception):
 
 class Diverged(Exception):  # noqa: N818  (a result of a run, not an error)
     """The iterate left the domain of the update; the trace records the reason."""
+
+
+class Stopped(Exception):  # noqa: N818  (a result of a run, not an error)
+    """A run has no further step; the message is the reason.
+
+    Parameters
+    ----------
+    reason
+        Reason, for the trace.
+    failed
+        Whether the run has failed. Otherwise its status depends on its last iterate.
+    """
+
+    def __init__(self, reason: str, *, failed: bool = False) -> None:
+        super().__init__(reason)
+        self.failed = failed
 
 
 class Interrupted(Exception):  # noqa: N818  (an order, not an error)

@@ -1,20 +1,21 @@
-"""Provide all names that the author of a plug-in needs for a solver or a data set.
+"""Provide all names that the author of a plug-in needs for a solver, a step rule or a data set.
 
 Modules of gvibench may move between versions. The names in this module stay.
 """
 
 from gvibench.datasets.read import Table
 from gvibench.datasets.source import Source
-from gvibench.errors import Diverged, UserError
+from gvibench.errors import Diverged, Stopped, UserError
 from gvibench.models import build as build_model
 from gvibench.models.base import Model
 from gvibench.models.protocols import Oracle, Rows
 from gvibench.numerics import select as select_backend
 from gvibench.numerics.base import Array, Backend
 from gvibench.numerics.gaussian import CovarianceFactor, PrecisionFactor
-from gvibench.solvers.base import Solver, State
+from gvibench.solvers.base import Proposal, Search, Solver, State
 from gvibench.spec.catalogue import DatasetEntry, File, Setting
 from gvibench.spec.run import DataSpec, RunSpec
+from gvibench.steps.base import StepRule
 
 __all__ = [
     "Array",
@@ -27,12 +28,16 @@ __all__ = [
     "Model",
     "Oracle",
     "PrecisionFactor",
+    "Proposal",
     "Rows",
     "RunSpec",
+    "Search",
     "Setting",
     "Solver",
     "Source",
     "State",
+    "StepRule",
+    "Stopped",
     "Table",
     "UserError",
     "build_model",

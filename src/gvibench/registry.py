@@ -18,6 +18,7 @@ __all__ = [
     "FIGURES",
     "MODELS",
     "SOLVERS",
+    "STEP_RULES",
     "TABLES",
     "Registry",
     "forget_plugins",
@@ -97,6 +98,7 @@ SOLVERS = Registry(
     "solver",
     {
         "vn": "gvibench.solvers.vn:Vn",
+        "vn-pd": "gvibench.solvers.vn_pd:VnPd",
         "sr-vn": "gvibench.solvers.sr_vn:SrVn",
         "sr-vn-rotated": "gvibench.solvers.sr_vn_rotated:SrVnRotated",
         "bw-gd": "gvibench.solvers.bw_gd:BwGd",
@@ -105,8 +107,24 @@ SOLVERS = Registry(
         "svgd-density": "gvibench.solvers.svgd_density:SvgdDensity",
         "ng-flow": "gvibench.solvers.ng_flow:NgFlow",
         "fb-gvi": "gvibench.solvers.fb_gvi:FbGvi",
+        "fr-kl": "gvibench.solvers.fr_kl:FrKl",
+        "fr-r": "gvibench.solvers.fr_r:FrR",
+        "laplace": "gvibench.solvers.laplace:Laplace",
+        "advi": "gvibench.solvers.advi:Advi",
+        "bam": "gvibench.solvers.bam:Bam",
+        "gsm": "gvibench.solvers.gsm:Gsm",
     },
     "gvibench.solvers",
+)
+STEP_RULES = Registry(
+    "step rule",
+    {
+        "constant": "gvibench.steps.constant:Constant",
+        "decay": "gvibench.steps.decay:Decay",
+        "auto": "gvibench.steps.auto:Auto",
+        "none": "gvibench.steps.none:NoStep",
+    },
+    "gvibench.step_rules",
 )
 MODELS = Registry(
     "model",

@@ -32,7 +32,9 @@ def test_band_over_seconds_ends_with_the_shortest_run(tmp_path):
     ]
     dataset = make_dataset(tmp_path, runs)
     (config,) = configurations(dataset)
-    table = band_table(gap(dataset, "objective"), [config], "mean", dataset["seconds"])
+    table = band_table(
+        gap(dataset, "objective"), [config], "mean", dataset["seconds"], is_time=True
+    )
     at, center, high = (table[name].to_numpy() for name in ("at", "center", "high"))
     assert at[0] == at[1] == 1.0
     assert at[-1] == 3.0
@@ -49,7 +51,7 @@ def test_bands_without_usable_runs_are_empty(tmp_path):
     (config,) = configurations(dataset)
     gaps = gap(dataset, "objective")
     assert band_table(gaps, [config], "median").empty
-    assert band_table(gaps, [config], "median", dataset["seconds"]).empty
+    assert band_table(gaps, [config], "median", dataset["seconds"], is_time=True).empty
 
 
 def test_the_median_is_robust_against_one_bad_seed(tmp_path):
@@ -92,7 +94,9 @@ def test_bands_pass_through_the_records_at_which_a_metric_was_evaluated(tmp_path
     assert band["at"].tolist() == [0, 1, 3, 4]  # the second run ended at iteration 3
     assert band["low"].tolist() == [8, 6, 4, 3]
     assert band["high"].tolist() == [9, 7, 7, 4]
-    over_time = band_table(dataset["test_nll"], [config], "median", dataset["seconds"])
+    over_time = band_table(
+        dataset["test_nll"], [config], "median", dataset["seconds"], is_time=True
+    )
     assert not over_time.isna().any(axis=None)
     assert over_time["high"].iloc[0] == 9
     assert over_time["at"].iloc[-1] == 0.03

@@ -37,6 +37,30 @@ def test_efforts_are_exact_if_all_iterations_are_recorded(tmp_path):
     assert effort.seconds == 2.5
 
 
+TRIALS = {"evaluations": [1, 4, 8, 9], "data_passes": [0.5, 2, 4, 4.5]}
+
+
+@pytest.mark.parametrize(
+    ("cost", "expected"), [("iterations", 2), ("evaluations", 8), ("data_passes", 4)]
+)
+def test_costs_are_those_of_the_record(tmp_path, cost, expected):
+    runs = [Run([20.0, 15.0, 10.4, 10.2], seconds=[0.0, 1.0, 2.5, 3.0], scalars=TRIALS)]
+    effort = settled(make_dataset(tmp_path, runs, cost=cost), 0.5)
+    assert (effort.iterations, effort.evaluations, effort.data_passes) == (2, 8, 4)
+    assert effort.seconds == 2.5
+    assert effort.cost(cost) == effort.least == effort.most == expected
+
+
+def test_costs_between_records_are_interpolated_at_the_iteration(tmp_path):
+    curve, at = [110.0, 10.01], [0, 10]
+    costs = {"evaluations": [1, 41], "data_passes": [1, 41]}
+    dataset = make_dataset(tmp_path, [Run(curve, iteration=at, scalars=costs)], cost="evaluations")
+    effort = settled(dataset, 1.0)
+    assert effort.iterations == 5  # halfway from a gap of 100 to one of 0.01
+    assert effort.evaluations == 21
+    assert (effort.least, effort.most) == (5, 41)
+
+
 @pytest.mark.slow
 @given(rate=st.floats(0.5, 0.99), every=st.integers(1, 60), level=st.sampled_from([1e-2, 1e-4]))
 @settings(

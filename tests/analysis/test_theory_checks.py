@@ -262,6 +262,8 @@ def test_a_diverged_run_is_measured_up_to_its_last_iterate():
 
 
 def test_the_theory_does_not_apply_to_decaying_steps():
-    result = measure_run("sr-vn", 0.05, init_scale=0.4, step_decay=0.1)
-    assert result.missing == "the step decays"
+    result = measure_run(
+        "sr-vn", 0.05, init_scale=0.4, step_rule="decay", step_options={"decay": 0.1}
+    )
+    assert result.missing == "the step is not constant"
     assert result.claim is None

@@ -48,7 +48,7 @@ def configuration(dataset, line, panel="wdbc", **fields):
 def expected(dataset, config, metric="objective", form="gap", axis="iteration"):
     """Return the positions of the curve of a configuration, and its statistics over seeds."""
     values = gap(dataset, metric) if form == "gap" else dataset[metric]
-    seeds = seeds_over_iterations if axis == "iteration" else seeds_over
+    seeds = seeds_over if axis == "seconds" else seeds_over_iterations
     at, rows = seeds(dataset[axis].values[config.usable], values.values[config.usable])
     curves = statistics(rows)
     curves = np.repeat(curves, 6, axis=0) if len(curves) == 1 else curves

@@ -42,7 +42,7 @@ OTHERS = ("a", "b", "c", "d", "e", "f")
 def colorful(tmp_path_factory):
     folder = tmp_path_factory.mktemp("colorful")
     runs = [Run([60.0, 20.0], solver=solver) for solver in PALETTE]
-    runs += [Run([60.0, 20.0], solver=label, solver_id="gd", step=0.2) for label in OTHERS]
+    runs += [Run([60.0, 20.0], solver=label, solver_id=label) for label in OTHERS]
     write_page(JOB, write_aggregate(folder, runs), [], folder / "index.html")
     return folder / "index.html"
 

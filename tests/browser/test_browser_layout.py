@@ -7,8 +7,10 @@ import pytest
 from browser.made_study import JOB
 from browser.widths import WIDTHS, draw_all
 from figures.made_aggregate import Run, study, write_aggregate
+from gvibench.analysis.ranking import ZERO
 from gvibench.report.conclusion import conclusion
-from gvibench.report.page import write_page
+from gvibench.report.page import write_comparison, write_page
+from gvibench.tables.performance import REACHED_COUNT
 
 pytestmark = pytest.mark.browser
 at_each_width = pytest.mark.parametrize("width", WIDTHS)
@@ -49,7 +51,9 @@ def test_the_ranking_names_runners_up_and_the_rule(open_page, tmp_path):
     page.click(".ranking .more")
     shown = page.eval_on_selector_all(".ranking tbody tr", rows)
     assert shown[-1] == ["5", "FB-GVI", "19 nat behind"]
-    assert "Best is the configuration with the fewest seeds" in page.inner_text("#overview .note")
+    note = page.inner_text("#overview .note")
+    assert ZERO in note
+    assert REACHED_COUNT in note
 
 
 CLIPPED = """() => {
@@ -85,6 +89,49 @@ def test_nothing_is_clipped(open_page, made, width):
     assert page.evaluate(CLIPPED) == []
     fits = "(region) => region.scrollWidth <= region.clientWidth"
     assert page.eval_on_selector(".ranking .scroll", fits)
+
+
+@pytest.fixture(scope="session")
+def comparison(tmp_path_factory):
+    """The page that compares a study with one that ended otherwise."""
+    folders = [tmp_path_factory.mktemp(name) for name in "ab"]
+    other = study()
+    # Both data sets have the same spec, so the runs of the second one are compared.
+    other[12].objective = [*other[12].objective[:-1], 20.5]
+    for folder, runs in zip(folders, (study(), other), strict=True):
+        write_aggregate(folder, runs)
+    write_comparison(*folders, folders[0] / "page.html", "c0de")
+    return folders[0] / "page.html"
+
+
+@at_each_width
+def test_a_comparison_starts_with_its_result(open_page, comparison, width):
+    page = open_page(comparison, **WIDTHS[width])
+    assert page.inner_text("h1") == "Made: A and B compared"
+    told = page.locator("#comparison .conclusion")
+    assert "differ by at most 0.5 nat" in told.inner_text()
+    box = told.bounding_box()
+    assert box["y"] + box["height"] < WIDTHS[width]["viewport"]["height"]
+    assert page.locator("#comparison tbody tr").count() == 10
+    # The rule is the same for both studies and is printed once.
+    assert page.locator("#overview-studies .note").count() == 1
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert page.evaluate(CLIPPED) == []
+
+
+@at_each_width
+def test_wide_tables_scroll_with_the_keyboard(open_page, comparison, width):
+    page = open_page(comparison, **WIDTHS[width])
+    regions = page.locator(".scroll").all()
+    wide = [r for r in regions if r.evaluate("(node) => node.scrollWidth > node.clientWidth + 1")]
+    assert wide or width > 1000
+    for region in wide:
+        region.focus()
+        outline = region.evaluate("(node) => getComputedStyle(node).outlineStyle")
+        assert outline != "none"
+        page.keyboard.press("ArrowRight")
+        page.wait_for_function("(node) => node.scrollLeft > 0", arg=region.element_handle())
+        assert 0 < len(region.get_attribute("aria-label")) < 120
 
 
 LEGENDS = """() => [...document.querySelectorAll('.panel:not([hidden])')].map((panel) => {

@@ -18,6 +18,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(ng_flow, "MAX_STEPS", 100)  # a flow with NaN takes all of them
 
 
+@pytest.mark.slow
 def test_the_cpu_passes(capsys):
     assert main(["doctor"]) == 0
     printed = capsys.readouterr().out

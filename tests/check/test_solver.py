@@ -12,6 +12,7 @@ from gvibench.errors import Diverged
 from gvibench.numerics.gaussian import PrecisionFactor
 from gvibench.registry import SOLVERS
 from gvibench.solvers import vn
+from gvibench.solvers.base import Proposal
 
 
 @pytest.mark.parametrize("name", SOLVERS.built_in)
@@ -45,7 +46,7 @@ class Ascending(vn.Vn):
 
     def step(self, state, model, rho):
         mean = state.mean + rho * state.oracle.gradient
-        return self.advance(state, model, rho, mean, state.factor, memory=state.memory)
+        return self.advance(state, model, rho, Proposal(mean, state.factor, state.memory))
 
 
 class Disagreeing(vn.Vn):

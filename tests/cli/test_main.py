@@ -121,11 +121,14 @@ CASES: dict[str, dict[str, Case]] = {
         "--checkpoint-every": Case("0", "soon"),
         "--batch": Case("10", "0", STOCHASTIC),
         "--samples": Case("3", "0", STOCHASTIC),
+        "--minibatches": Case("epoch", "shuffled", STOCHASTIC),
+        "--estimator": Case("stl", "score", STOCHASTIC),
         "--solver": Case("sr-vn", "vm"),
         "--solver-option": Case("kernel=centred", "kernel", {"--solver": "svgd-density"}),
         "--form": Case("dense", "sparse"),
         "--step": Case("5e-3", "abc"),
-        "--step-decay": Case("0.1", "-1"),
+        "--step-rule": Case("constant", "steepest"),
+        "--step-option": Case("shrink=0.3", "shrink=2.0", {"--step-rule": "auto"}),
         "--init-scale": Case("0.5", "0"),
         "--mean-scale": Case("0", "-1"),
         "--seed": Case("3", "-1"),
@@ -331,7 +334,7 @@ def test_required_arguments_suffice_and_help_lists_all_flags(folder, capsys, nam
 def test_help_shows_the_default_of_each_setting(capsys, name):
     call([name, "--help"])
     text = " ".join(capsys.readouterr().out.partition("\n\n")[2].split())
-    repeated = {"--data-option", "--solver-option"}
+    repeated = {"--data-option", "--solver-option", "--step-option"}
     for flag in set(flags_of_parser()[name]) - {"--spec", "--out", "--force"} - repeated:
         _, separator, rest = text.partition(f" {flag} ")
         assert separator, flag

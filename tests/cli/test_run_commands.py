@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -79,7 +80,11 @@ def test_defaults_come_from_the_data_set(libsvm_data, tmp_path):
     assert main(["run", *words, "--out", str(out)]) == 0
     spec = read_trace(out).spec
     assert spec["beta"] == 1e-5
-    assert spec["step"] == 4.4e-3
+    assert spec["step_rule"] == "auto"
+    words += ["--step", "paper", "--force"]
+    assert main(["run", *words, "--out", str(out)]) == 0
+    spec = read_trace(out).spec
+    assert (spec["step_rule"], spec["step"]) == ("constant", 4.4e-3)
 
 
 def test_prepared_data_file(tmp_path):
@@ -130,7 +135,11 @@ def test_lists(capsys):
     assert main(["datasets"]) == 0
     assert "australian_scale" in capsys.readouterr().out
     assert main(["solvers"]) == 0
-    assert "svgd-density" in capsys.readouterr().out
+    solvers, _, rules = capsys.readouterr().out.partition("\nstep rules:\n")
+    for line in ("vn   .* any ", "ng-flow .* not auto ", "laplace .* no step "):
+        assert re.search(f"^{line}", solvers, re.MULTILINE)
+    for line in ("constant ", "decay ", "auto ", " +shrink = 0.5: ", " +decay = required: "):
+        assert re.search(f"^{line}", rules, re.MULTILINE)
 
 
 def test_a_diverged_run_is_a_success(tmp_path):
@@ -148,11 +157,11 @@ RUN = ["--solver", "vn", "--step", "0.1"]
     [
         (["run", "--dataset", "wdbcc", *RUN], "unknown data set 'wdbcc' (did you mean 'wdbc'?)"),
         (["run", *SYNTHETIC, "--solver", "vm", "--step", "1"], "unknown solver 'vm'"),
-        (["run", *SYNTHETIC, "--solver", "vn"], "'step' is missing"),
+        (["run", *SYNTHETIC, "--solver", "ng-flow"], "'step' is missing"),
         (["run", *SYNTHETIC, "--step", "1"], "'solver' is missing"),
         (["run", *RUN], "'dataset' is missing"),
         (["run", *SYNTHETIC, "--solver", "vn", "--step", "0"], "'step' should be greater than 0"),
-        (["run", *SYNTHETIC, "--solver", "vn", "--step", "abc"], "'step' should be a valid number"),
+        (["run", *SYNTHETIC, "--solver", "vn", "--step", "abc"], "'step' should be"),
         (["run", *SYNTHETIC, *RUN, "--solver-option", "x"], "--solver-option takes NAME=VALUE"),
         (["run", *SYNTHETIC, *RUN, "--solver-option", "x=1"], "unknown key 'x'"),
         (["run", *SYNTHETIC, *RUN, "--data-option", "size=1"], "unknown option 'size'"),

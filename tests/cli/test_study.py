@@ -89,7 +89,9 @@ def terminal():
 
 def start_on(theirs):
     """Start the command with a terminal that controls it, so that Ctrl-C reaches its group."""
-    script = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+    script = "import fcntl, os, signal, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+    # A test run in the background of a shell ignores Ctrl-C, and its processes inherit this.
+    script += "signal.signal(signal.SIGINT, signal.SIG_DFL); "
     script += "os.execv(sys.executable, [sys.executable, '-m', 'gvibench', 'study'])"
     streams = dict.fromkeys(("stdin", "stdout", "stderr"), theirs)
     process = subprocess.Popen(

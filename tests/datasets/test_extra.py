@@ -1,9 +1,11 @@
 """Test that only data sets from files and servers need the extra `data`, with a clear message."""
 
+import subprocess
 import sys
 
 import numpy as np
 import pytest
+import yaml
 from loading import load
 
 from gvibench.cli.main import main
@@ -60,6 +62,89 @@ def test_wrong_sizes_are_not_blamed_on_the_extra():
     spec = DataSpec(dataset="toy", split="sklearn", train_size=99, test_size=2)
     with pytest.raises(UserError, match="100 rows of 'toy' into train_size 99 and test_size 2"):
         split_rows(spec, 100, 0, None)
+
+
+DATA_THAT_NEED_THE_EXTRA = {
+    "a LIBSVM data set": ({"phishing": {}}, "reading LIBSVM files"),
+    "MNIST from LIBSVM": ({"mnist": {"options": {"source": "libsvm"}}}, "reading LIBSVM files"),
+    "a download": ({"mnist": {}}, "downloading files"),
+    "an svmlight file": ({"mine": {"path": "own.svm"}}, "reading svmlight files"),
+    "a stratified split": ({"wdbc": {"split": "random"}}, "split 'random'"),
+}
+OTHER_DATA = {
+    "synthetic": {"model": "linear", "split": "random"},
+    "wdbc": {"split": "sklearn"},
+    "mine": {"path": "own.npz"},
+}
+
+
+@pytest.fixture
+def config_of(tmp_path, monkeypatch):
+    """A function that writes the config of a study with given data sets."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GVIBENCH_DATA", raising=False)
+    monkeypatch.setenv("GVIBENCH_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "own.svm").write_text("1 1:0.5\n-1 1:1\n" * 10)
+    np.savez(tmp_path / "own.npz", X=np.ones((20, 1)), y=np.arange(20) % 2)
+
+    def write(datasets):
+        study = {"datasets": datasets, "solvers": ["vn"], "step": 0.1, "beta": 1.0}
+        study |= {"iterations": 3, "seeds": 1}
+        (tmp_path / "c.yaml").write_text(yaml.safe_dump({"studies": {"s": study}}))
+        return tmp_path / "c.yaml"
+
+    return write
+
+
+@pytest.mark.parametrize("kind", DATA_THAT_NEED_THE_EXTRA)
+def test_plan_names_the_missing_extra_in_one_sentence(config_of, capsys, kind):
+    datasets, purpose = DATA_THAT_NEED_THE_EXTRA[kind]
+    assert main(["plan", str(config_of(datasets))]) == 2
+    printed = capsys.readouterr().err.strip()
+    assert f"data set '{next(iter(datasets))}' needs " in printed
+    assert f"for {purpose}, and it is not installed: pip install 'gvibench[data]'" in printed
+    assert "\n" not in printed
+
+
+@pytest.mark.parametrize("name", OTHER_DATA)
+def test_plan_accepts_data_that_do_not_need_the_extra(config_of, name):
+    assert main(["plan", str(config_of({name: OTHER_DATA[name]}))]) == 0
+
+
+def test_plan_accepts_files_that_are_not_downloaded(config_of, monkeypatch, tmp_path):
+    monkeypatch.setenv("GVIBENCH_DATA", str(tmp_path))
+    assert main(["plan", str(config_of({"mnist": {}}))]) == 0
+
+
+def test_plan_accepts_data_that_are_prepared_already(config_of, tmp_path):
+    config = config_of({"phishing": {}})
+    [path] = expand(load_config(read_yaml(config))).data
+    (tmp_path / path).parent.mkdir(parents=True)
+    (tmp_path / path).touch()
+    assert main(["plan", str(config)]) == 0
+
+
+def test_snakemake_names_the_missing_extra_before_the_first_job(config_of, tmp_path):
+    """An import hook of a new process hides the packages, as if they were not installed."""
+    config_of({"phishing": {}})
+    (tmp_path / "hide.py").write_text(HIDE)
+    words = ["-s", str(ROOT / "Snakefile"), "--configfile", "c.yaml", "--cores", "1"]
+    done = subprocess.run(
+        [sys.executable, "hide.py", *words], capture_output=True, text=True, check=False
+    )
+    output = done.stdout + done.stderr
+    assert done.returncode != 0
+    assert "needs scikit-learn for reading LIBSVM files" in output
+    assert "rule prepare_data" not in output
+    assert not list(tmp_path.glob("results/**/*.zarr.zip"))
+
+
+HIDE = """
+import sys
+sys.modules.update(dict.fromkeys(["sklearn", "pooch", "tqdm"]))
+from snakemake.cli import main
+main()
+"""
 
 
 def test_a_command_prints_one_sentence(own_file, capsys, tmp_path):

@@ -73,7 +73,13 @@ def test_a_run_without_iterations_records_its_start():
 
 
 def test_steps_decay():
-    trace = go(record=("flow_time",), step=0.1, step_decay=0.5, iterations=10)
+    trace = go(
+        record=("flow_time",),
+        step=0.1,
+        step_rule="decay",
+        step_options={"decay": 0.5},
+        iterations=10,
+    )
     steps = 0.1 / (1 + 0.5 * np.arange(10))
     assert_allclose(trace.scalars["flow_time"], np.concatenate([[0], np.cumsum(steps)]))
 
@@ -109,8 +115,11 @@ def test_divergence_does_not_depend_on_the_recording_schedule():
 def test_the_same_spec_gives_a_bit_identical_trace():
     for expectation in ("piecewise", "exact", "stochastic"):
         for solver in SOLVERS.built_in:
+            given = spec(solver=solver, expectation=expectation, batch="all")
+            if SOLVERS.load(solver).limitation(given):
+                continue
             first, second = (
-                go(solver=solver, expectation=expectation, step=1e-3) for _ in range(2)
+                go(solver=solver, expectation=expectation, batch="all", step=1e-3) for _ in range(2)
             )
             for name in first.scalars:
                 if name != "seconds":
@@ -140,10 +149,10 @@ def test_recorded_eigenvalues_and_norms_agree_with_the_factors():
 
 
 def test_data_passes_count_all_evaluations():
-    assert go(record=("data_passes",)).scalars["data_passes"].tolist() == list(range(1, 22))
-    stochastic = go(record=("data_passes",), expectation="stochastic", batch=10)
+    assert go().scalars["data_passes"].tolist() == list(range(1, 22))
+    stochastic = go(expectation="stochastic", batch=10)
     assert_allclose(stochastic.scalars["data_passes"], 0.25 * np.arange(1, 22))
-    flow = go(record=("data_passes",), solver="ng-flow", iterations=2)
+    flow = go(solver="ng-flow", iterations=2)
     assert flow.scalars["data_passes"][1] >= 8
 
 

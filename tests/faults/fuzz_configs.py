@@ -50,7 +50,7 @@ def full_config(folder: Path) -> dict[str, Any]:
     settings = {
         **{"model": "logistic", "gamma": 1.0, "sigma": 1.0, "expectation": "piecewise"},
         **{"pieces": 20, "piece_degree": "linear", "nodes": 20, "batch": 10, "samples": 3},
-        **{"form": "auto", "step_decay": 0.1, "mean_scale": 1.0, "iterations": 20},
+        **{"form": "auto", "mean_scale": 1.0, "iterations": 20},
         **{"seconds": 10.0, "tolerance": 1e-8, "record_every": "log", "snapshots": 4},
         **{"test_every": 2},
         **{"threads": 1, "device": "cpu", "dtype": "float64", "beta": 0.5},

@@ -116,8 +116,8 @@ def test_runs(prepared, data, solver):
             beta=0.1,
             solver=solver,
             step=step,
-            expectation=expectation,
             iterations=15,
+            **{"expectation": expectation, **SOLVERS.load(solver).defaults},
         )
         try:
             check_ending(execute(spec, prepared[data]))

@@ -59,7 +59,10 @@ class Run:
             "test_nll_at_mean": objective / 100,
             "test_accuracy": np.linspace(0.5, 0.9, count),
             "grad_norm": np.ones(count),
+            "evaluations": 1.0 + iteration,
+            "data_passes": 1.0 + iteration,
             "seconds": np.array(self.seconds or 0.01 * iteration, dtype=float),
+            "step": np.full(count, self.step),
         }
         scalars |= {name: np.array(values, dtype=float) for name, values in self.scalars.items()}
         spec = self.run_spec()
@@ -71,6 +74,10 @@ class Run:
             "reason": self.reason,
             "iterations_done": int(iteration[-1]),
             "step_used": self.step,
+            "rejected_steps": 0,
+            "screened_steps": 0,
+            "indefinite_steps": 0,
+            "results": {},
             "solver_form": "dense",
             "device": "cpu",
             "dtype": "float64",
@@ -88,7 +95,7 @@ class Run:
         return Trace(iteration, scalars, attrs)
 
 
-def write_aggregate(folder: Path, runs, gap="optimum", title="Made", dask=None):
+def write_aggregate(folder: Path, runs, gap="optimum", title="Made", dask=None, cost="iterations"):
     """Write traces, optima and a manifest, and return the path of their aggregate."""
     entries = []
     for k, run in enumerate(runs):
@@ -141,8 +148,13 @@ def write_aggregate(folder: Path, runs, gap="optimum", title="Made", dask=None):
         "study": "made",
         "title": title,
         "gap": gap,
+        "cost": cost,
         "records": max(len(trace.iteration) for trace in traces),
-        "curves": [name for name in SCALARS if any(name in trace.scalars for trace in traces)],
+        "curves": [
+            name
+            for name in SCALARS
+            if name != "step" and any(name in trace.scalars for trace in traces)
+        ],
         "solver_titles": titles,
     }
     manifest.write_text(json.dumps({**head, "runs": entries}))

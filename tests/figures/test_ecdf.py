@@ -32,7 +32,7 @@ def test_lines_show_the_share_of_targets(drawing):
         assert share_at(iterations, "GD", cost) == pytest.approx(of_gd)
         assert share_at(seconds, "VN", 0.01 * cost + 1e-9) == pytest.approx(of_vn)
     assert share_at(iterations, "SR-VN", iterations.get_xlim()[1]) == 0
-    assert [axes.get_xlabel() for axes in drawing.figure.axes] == ["iterations", "solver time [s]"]
+    assert [axes.get_xlabel() for axes in drawing.figure.axes] == ["iteration", "solver time [s]"]
     assert [axes.get_xscale() for axes in drawing.figure.axes] == ["log", "log"]
     assert "0.01, 0.0001, 1e-06 nat" in legend_title(drawing.figure)
 

@@ -54,3 +54,17 @@ def test_unsolved_problems_have_a_finite_ratio_beyond_the_axis(tmp_path):
     assert set(unsolved["line"]) == {"GD"}
     assert np.isfinite(unsolved["ratio"]).all()
     assert unsolved["ratio"].min() > max(axes.get_xlim()[1] for axes in figure.axes)
+
+
+def test_profiles_use_the_cost_of_the_study(tmp_path):
+    costly = {"evaluations": [1, 10, 20], "data_passes": [1, 10, 20]}
+    runs = [Run([15.0, 12.0, 10.0]), Run([15.0, 10.0, 10.0], solver="gd", scalars=costly)]
+    for cost, expected in (("iterations", {"VN": 2.0, "GD": 1.0}), ("evaluations", None)):
+        table = plot("profile", make_dataset(tmp_path, runs, cost=cost)).table
+        shown = table[table["panel"] == cost].set_index("line")["ratio"].to_dict()
+        assert shown == (expected or {"VN": 1.0, "GD": 10 / 3})
+
+
+def test_a_study_that_counts_seconds_has_one_panel(tmp_path):
+    drawing = plot("profile", make_dataset(tmp_path, [Run([15.0, 10.0])], cost="seconds"))
+    assert set(drawing.table["panel"]) == {"solver time"}

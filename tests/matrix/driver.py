@@ -8,6 +8,8 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import xarray  # noqa: F401  (a job that imports it first would do so without Dask, for all jobs)
+
 from gvibench import figures, stages
 from gvibench.errors import UserError
 from gvibench.study.config import load_config

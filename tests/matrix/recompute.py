@@ -141,7 +141,8 @@ def check_statuses(runs):
         reason = run.attrs["reason"]
         assert reason, run.attrs["spec"]
         if run.status == "failed":
-            assert objective[-1] > objective[0] or reason.startswith("no step worked"), reason
+            no_step = reason.startswith(("no step worked", "line search failed"))
+            assert objective[-1] > objective[0] or no_step, reason
             continue
         if run.status == "diverged":
             continue
@@ -179,7 +180,8 @@ def _members_of(rows, groups):
             same = (
                 row["dataset"] == first.dataset
                 and row["solver"] == first.label
-                and float(row["step"]) == first.spec["step"]
+                and _is_step(row["step"], first)
+                and row["step_rule"] == first.spec["step_rule"]
                 and float(row["init_scale"]) == first.spec["init_scale"]
                 and all(
                     str(first.spec[field]) == value
@@ -200,6 +202,13 @@ def _members_of(rows, groups):
                 break
         else:
             raise AssertionError(f"no runs for {row['problem']}, {row['method']}")
+
+
+def _is_step(text, run):
+    """Return whether a cell shows the step size of a run. It is empty without a set step size."""
+    if run.spec["step_rule"] not in {"constant", "decay"}:
+        return not _is_number(text)
+    return float(text) == run.spec["step"]
 
 
 def _check_row(row, members, gaps, best):
@@ -294,13 +303,19 @@ def merit(members, gaps, stopped):
     """Return the criteria of the ranking according to the printed rule."""
     usable = [run for run in members if run.usable]
     if not usable:
-        return (1.0, math.inf, math.inf)
-    finals = [0.0 if run in stopped else gaps[run][-1] for run in usable]
+        return (1.0, 1.0, math.inf, math.inf)
+    finals = [0.0 if run in stopped or gaps[run][-1] < TIE else gaps[run][-1] for run in usable]
     efforts = [settles(run, gaps[run], LEVEL) for run in usable]
     # If the recording schedule does not determine an effort, its upper limit is used.
     latest = sorted(pair[1] if pair else math.inf for pair in efforts)
     middle = statistics.median(latest) if math.isfinite(latest[-1]) else latest[len(latest) // 2]
-    return (1 - len(usable) / len(members), max(statistics.median(finals), TIE), middle)
+    solved = [run for run in usable if run in stopped or settles(run, gaps[run], LEVEL)]
+    return (
+        1 - len(solved) / len(members),
+        1 - len(usable) / len(members),
+        statistics.median(finals),
+        middle,
+    )
 
 
 def best_of(groups, gaps):
@@ -360,7 +375,7 @@ def _check_best(text, groups, gaps):
         if line in nobody:
             continue
         match = re.search(
-            r"\*\* \(step (\S+), C0 (\S+)\): final gap (below 1e-08|\S+) nat, objective (\S+), "
+            r"\*\* \(step (.+?), C0 (\S+)\): final gap (\S+) nat, objective (\S+), "
             r"(settles|reaches|never)",
             line,
         )
@@ -380,9 +395,18 @@ def _claims(members, gaps):
         verb = "reaches" if any(reaches(run, gaps[run], LEVEL) for run in usable) else "never"
     spec = members[0].spec
     return (
-        f"{spec['step']:.6g}",
+        _step_text(spec),
         f"{spec['init_scale']:.6g}",
-        "below 1e-08" if gap < TIE else f"{gap:.3g}",
+        "0" if gap < TIE else f"{gap:.3g}",
         f"{objective:.6g}",
         verb,
+    )
+
+
+def _step_text(spec):
+    if spec["step_rule"] == "none":
+        return "–"
+    size = f"{spec['step']:.6g}"
+    return {"constant": size, "decay": f"{size} (decaying)"}.get(
+        spec["step_rule"], spec["step_rule"]
     )

@@ -41,6 +41,7 @@ def bad(value, rejected, **beside):
 
 PIECEWISE = {"expectation": "piecewise"}
 STOCHASTIC = {"expectation": "stochastic"}
+EVERY_ROW = {**STOCHASTIC, "batch": "all"}
 LINEAR = {"model": "linear"}
 OWN = {"dataset": "own"}
 
@@ -54,10 +55,13 @@ ANYWHERE = {
     "pieces": ok(3, 4, 20, 200, **PIECEWISE) + bad(2, "greater than or equal to 3", **PIECEWISE),
     "piece_degree": ok("linear", "quadratic", **PIECEWISE),
     "nodes": ok(1, 20, 200, expectation="gauss-hermite") + bad(0, "greater than or equal to 1"),
-    "batch": ok(1, 50, 10**6, **STOCHASTIC) + bad(0, "greater than or equal to 1"),
+    "batch": ok(1, 50, 10**6, "all", **STOCHASTIC)
+    + bad(0, "greater than or equal to 1")
+    + bad("some", "batch", **STOCHASTIC),
     "samples": ok(1, 7, **STOCHASTIC),
+    "minibatches": ok("independent", "epoch", **STOCHASTIC) + bad("shuffled", "minibatches"),
+    "estimator": ok("price", "reparam", "stl", **STOCHASTIC) + bad("score", "estimator"),
     "form": ok("auto", "dense") + ok("reduced", solvers={"vn": {}, "second": {"solver": "bw-gd"}}),
-    "step_decay": ok(0.0, 0.1, 100.0),
     "mean_scale": ok(0.0, 1.0, 50.0),
     "iterations": ok(0, 1, 30) + bad(-1, "greater than or equal to 0"),
     "seconds": ok(1e-9, 0.01, 100.0) + bad(0.0, "greater than 0"),
@@ -70,13 +74,30 @@ ANYWHERE = {
     "dtype": ok("float64", "float32"),
     "beta": ok(0.0, 1e-5, 0.1, 1e4, "tuned") + bad(-1.0, "beta"),
     "step": ok(1e-8, 0.1, [0.05, 0.2], {"start": 0.01, "stop": 1.0, "count": 3}, "tuned")
+    + ok("auto", {"rule": "auto", "shrink": 0.3, "grow": 3.0}, {"rule": "auto", "step": 0.01})
+    + ok({"rule": "constant", "step": [0.05, 0.2]}, {"rule": "decay", "step": 0.1, "decay": 0.01})
+    + ok({"rule": "decay", "step": "tuned", "decay": 0.1})
+    + ok({"rule": "decay", "step": {"start": 0.01, "stop": 1.0, "count": 2}, "decay": 1.0})
     + bad("paper", "the paper has no step")
-    + bad(0.0, "step"),
+    + bad(0.0, "step")
+    + bad(-0.1, "step")
+    + bad(float("nan"), "step")
+    + bad("steepest", "steepest")
+    + bad("constant", "step rule 'constant' needs 'step'")
+    + bad("none", "needs a step size")
+    + bad("auto", "needs expectations that are not random", **STOCHASTIC)
+    + bad({"rule": "steepest"}, "steepest")
+    + bad({"rule": "auto", "step": [0.1, 0.2]}, "chooses the step size itself")
+    + bad({"rule": "auto", "step": "tuned"}, "chooses the step size itself")
+    + bad({"rule": "auto", "shrink": 1.0}, "shrink")
+    + bad({"rule": "auto", "shrinc": 0.3}, "did you mean 'shrink'")
+    + bad({"rule": "decay", "step": 0.1}, "decay")
+    + bad({"rule": "decay", "step": 0.1, "decay": 0.0}, "decay"),
     "init_scale": ok(1e-6, 1.0, [0.1, 1.0], 30.0) + bad(0.0, "init_scale"),
     "record": ok(
         [],
         ["cov_eig_min", "cov_eig_max", "factor_norm"],
-        ["sign_flips", "data_passes", "flow_time"],
+        ["sign_flips", "flow_time"],
         ["objective_exact"],
         ["covariance_factor", "covariance_factor_path"],
     )
@@ -114,7 +135,16 @@ OF_DATASETS = {
 }
 
 OF_SOLVERS = {
-    "solver": ok("gd", "bw-gd", "sr-vn-rotated") + bad("srvn", "did you mean 'sr-vn'"),
+    "solver": ok("gd", "bw-gd", "sr-vn-rotated", "vn-pd", "fr-kl", "fr-r", "laplace")
+    + ok("advi", "bam", "gsm", **EVERY_ROW)
+    + bad("srvn", "did you mean 'sr-vn'")
+    + bad("advi", "needs expectation 'stochastic'", expectation="exact")
+    + bad("bam", "set expectation to 'stochastic'", expectation="exact")
+    + bad("gsm", "set batch to 'all'", batch=10, **STOCHASTIC)
+    + bad("laplace", "uses all rows", **STOCHASTIC)
+    + bad("laplace", "needs a convex model", model="non-convex")
+    + bad("laplace", "above 0", beta=0.0)
+    + bad("bam", "has no penalty", model="non-convex", **EVERY_ROW),
     "options": bad({"colour": "red"}, "colour"),
 }
 
@@ -163,6 +193,7 @@ OF_STUDIES = {
         Value({"step": [0.1]}, {}, "directly in the study"),
     ],
     "gap": ok("optimum", "best-seen"),
+    "cost": ok("evaluations", "data_passes", "seconds", "iterations") + bad("flops", "cost"),
     "tuning": ok({}, {"rounds": 1}),
     "exclusive": ok(True, False),
     "pack": ok(1, 2, 100),

@@ -56,6 +56,22 @@ AWKWARD = {
     "different lengths": {
         "solvers": {"vn": {"iterations": 3}, "sr-vn": {}, "ng-flow": {"step": 0.5}}
     },
+    "steps by a search": {"step": "auto", "solvers": {"vn": {}, "fr-r": {}, "gd": {"step": 1e-4}}},
+    "a search that starts too far": {"step": {"rule": "auto", "step": 1e6}, "init_scale": 30.0},
+    "decaying steps": {"step": {"rule": "decay", "step": [0.1, 0.3], "decay": 0.1}},
+    "one iterate": {"solvers": {"laplace": {}, "vn": {"step": "auto"}}},
+    "only solvers without a step": {
+        "solvers": {"bam": {}, "gsm": {}},
+        "expectation": "stochastic",
+        "batch": "all",
+    },
+    "random expectations": {
+        "solvers": {"vn": {}, "advi": {"step": {"rule": "decay", "step": 0.01, "decay": 0.1}}},
+        "expectation": "stochastic",
+        "minibatches": "epoch",
+        "estimator": "stl",
+        "batch": 30,
+    },
     "sparse records": {"record_every": 100, "snapshots": 0},
     "one test row": {"datasets": {"wdbc": {"train_size": 100, "test_size": 1}}},
     "more features than rows": {"datasets": {"synthetic": {"options": {"n": 20, "d": 40}}}},

@@ -36,7 +36,7 @@ def dataset_of(folder, study, monkeypatch):
 def conclusions(dataset):
     """Return the sentences on the best solvers, without times, which differ between runs."""
     return [
-        re.sub(r"(iterations) \([-+.\de]+ s\)", r"\1", sentence)
+        re.sub(r"(evaluations) \([-+.\de]+ s\)", r"\1", sentence)
         for sentence in best_sentences(values_of(dataset))
     ]
 

@@ -12,25 +12,39 @@ from matrix.test_settings import check_studies
 FACTORS = {
     "solver": [
         *("vn", "sr-vn", "sr-vn-rotated", "bw-gd", "gd", "gd-chol"),
-        *("svgd-density", "ng-flow", "fb-gvi"),
+        *("svgd-density", "ng-flow", "fb-gvi", "vn-pd", "fr-kl", "fr-r"),
+        *("laplace", "advi", "bam", "gsm"),
     ],
+    "rule": ["constant", "decay", "auto"],
     "expectation": ["exact", "piecewise", "gauss-hermite", "stochastic"],
+    "estimator": ["price", "reparam", "stl"],
+    "minibatches": ["independent", "epoch"],
+    "batch": [20, "all"],
     "model": ["logistic", "linear", "non-convex"],
     "device": ["auto", "cpu"],
     "dtype": ["float64", "float32"],
     "pack": [1, 2],
     "threads": [1, 2],
-    "record": [[], ["objective_exact"], ["cov_eig_min", "factor_norm", "data_passes", "flow_time"]],
+    "record": [[], ["objective_exact"], ["cov_eig_min", "factor_norm", "flow_time"]],
     "stop": ["iterations", "seconds", "tolerance"],
     "split": ["sklearn", "random", "first", "given"],
     "data": ["wdbc", "synthetic", "own.npz", "own.svm"],
 }
+NO_STEP = ("laplace", "bam", "gsm")
+NEEDED = {
+    "advi": {"expectation": "stochastic"},
+    "bam": {"expectation": "stochastic", "batch": "all"},
+    "gsm": {"expectation": "stochastic", "batch": "all"},
+}
+"""Settings without which a solver is always rejected."""
 STEPS = {"gd": 1e-4, "gd-chol": 1e-4, "bw-gd": 1e-3, "fb-gvi": 1e-3, "svgd-density": 1e-5}
 IMPOSSIBLE = (
     "the linear model needs no approximation",
     "cannot work in the basis of the rows",
     "has no test file|has no test rows",
     "records nothing exact|objective_exact",
+    "does not support step rule 'auto'|needs expectations that are not random",
+    "has no penalty|uses all rows|needs a convex model",
 )
 """Patterns of the messages with which a combination may be rejected."""
 
@@ -59,6 +73,7 @@ def covering(factors, rng):
 
 def study_of(row, folder):
     """Return the study of one row."""
+    row = row | NEEDED.get(row["solver"], {})
     data = {"split": row["split"]}
     if row["data"].startswith("own"):
         name = "given.npz" if (row["data"], row["split"]) == ("own.npz", "given") else row["data"]
@@ -75,10 +90,12 @@ def study_of(row, folder):
     elif row["stop"] == "tolerance":
         stop |= {"tolerance": 5.0}
     fields = ("expectation", "model", "device", "dtype", "pack", "threads", "record")
+    if row["expectation"] == "stochastic":
+        fields += ("estimator", "minibatches", "batch")
     return {
         "datasets": {"data": data},
         "solvers": {row["solver"]: {}},
-        "step": STEPS.get(row["solver"], 0.05),
+        **({} if row["solver"] in NO_STEP else {"step": step_of(row)}),
         "init_scale": 0.5,
         "seeds": 2,
         "figures": [],
@@ -86,6 +103,16 @@ def study_of(row, folder):
         **stop,
         **{name: row[name] for name in fields},
     }
+
+
+def step_of(row):
+    """Return the step rule of one row with its settings."""
+    size = STEPS.get(row["solver"], 0.05)
+    return {
+        "constant": size,
+        "decay": {"rule": "decay", "step": size, "decay": 0.1},
+        "auto": "auto",
+    }[row["rule"]]
 
 
 def test_each_pair_is_covered():

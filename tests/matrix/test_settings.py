@@ -27,6 +27,7 @@ def keys_with_values():
         "SolverSettings": {*settings.ANYWHERE, *settings.OF_SOLVERS},
         "Tuning": set(settings.OF_TUNING),
         "LogGrid": set(settings.OF_GRIDS),
+        "StepSettings": {"rule", "step"},  # values of `step` in `ANYWHERE`
         "Style": set(settings.OF_STYLE),
         "DaskSettings": set(settings.OF_DASK),
         "LocalWorkers": set(settings.OF_LOCAL_WORKERS),

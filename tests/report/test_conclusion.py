@@ -23,7 +23,7 @@ def seeds(curves, *where, **more):
 
 def test_conclusion_of_a_study(tmp_path):
     assert conclude(tmp_path, study()) == (
-        "With most seeds, VN settles within 0.0001 nat of the optimum on 2 of 2 problems; the "
+        "With most seeds, VN settles within 0.0001 nat of the optimum on both problems; the "
         "other 2 solvers on none. VN ranks first on both problems; the difference in final gap "
         "to the runner-up is larger than the range of the seeds."
     )
@@ -60,6 +60,20 @@ def test_overlapping_final_gaps_are_within_the_range_of_the_seeds(tmp_path):
     assert text.endswith("to the runner-up is within the range of the seeds on a and c.")
 
 
+def test_a_runner_up_that_reaches_the_optimum_is_not_called_close(tmp_path):
+    runs = []
+    for name, rival in (("a", [60.0, 20.0, 10.0]), ("b", [60.0, 20.0, 19.0])):
+        runs += seeds([[60.0, 10.0, 10.0]] * 2, name, "vn")
+        runs += seeds([rival] * 2, name, "gd")
+    text = conclude(tmp_path, runs)
+    assert text.endswith(
+        "VN ranks first on both problems; the runner-up also reaches the optimum on a; the "
+        "difference in final gap to the runner-up is larger than the range of the seeds on b."
+    )
+    text = conclude(tmp_path, [run for run in runs if run.dataset == "a"], gap="best-seen")
+    assert text.endswith("VN ranks first; the runner-up also reaches the best value seen.")
+
+
 def test_several_winners_ties_and_missing_combinations(tmp_path):
     runs = [
         *seeds([REACHES] * 2, "a", "vn"),
@@ -92,10 +106,10 @@ def test_all_solvers_are_counted_instead_of_listed(tmp_path):
 
 
 def test_a_solver_with_several_settings_counts_several_times(tmp_path):
-    runs = [Run(REACHES, spec={"step_decay": 0.0}), Run(FAR, spec={"step_decay": 0.5})]
+    runs = [Run(REACHES, spec={"mean_scale": 0.0}), Run(FAR, spec={"mean_scale": 0.5})]
     text = conclude(tmp_path, runs)
-    assert text.startswith("“VN, step_decay 0” settles within")
-    assert "; “VN, step_decay 0.5” does not. " in text
+    assert text.startswith("“VN, mean_scale 0” settles within")
+    assert "; “VN, mean_scale 0.5” does not. " in text
 
 
 def test_the_reference_is_named(tmp_path):
@@ -119,7 +133,7 @@ def test_counts_agree_with_a_direct_count(tmp_path, seed):
             runs += seeds([[60.0, 20.0, 10.0 + end] for end in gaps], problem, solver)
     text = conclude(tmp_path, runs)
     most = max(solved.values())
-    assert f"on {most} of 5 problems" in text
+    assert ("on all 5 problems" if most == 5 else f"on {most} of 5 problems") in text
     subject = re.match(r"With most seeds, (.*?) settles? ", text).group(1)
     leaders = [title for title, count in solved.items() if count == most]
     assert subject == " and ".join(leaders) or subject == "all 3 solvers"

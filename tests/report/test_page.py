@@ -61,7 +61,7 @@ def test_curves_agree_with_the_bands_of_the_figures(made):
         for metric in METRICS:
             gaps = gap(dataset, metric)
             for axis, clock in (("iteration", None), ("seconds", dataset["seconds"])):
-                table = band_table(gaps, [config], "mean", clock)
+                table = band_table(gaps, [config], "mean", clock, is_time=axis == "seconds")
                 band = {name: table[name].to_numpy(float) for name in ("at", *BAND)}
                 place = described["curves"][axis].get(metric)
                 if place is None:
@@ -204,18 +204,20 @@ def test_a_study_in_which_everything_diverged(tmp_path):
     assert "made" in document(content)
 
 
-def test_curves_over_data_passes_if_they_are_recorded(tmp_path):
-    spec = {"record": ("data_passes",)}
-    runs = [
-        Run([15.0, 12.0, 11.0], scalars={"data_passes": [0, 2, 4]}, spec=spec),
-        Run([15.0, 13.0, 11.5], solver="sr-vn"),
-    ]
+def test_curves_over_costs_that_differ_from_iterations(tmp_path):
+    costs = {"evaluations": [1, 4, 8], "data_passes": [0.5, 2, 4]}
+    runs = [Run([15.0, 12.0, 11.0], scalars=costs), Run([15.0, 13.0, 11.5], solver="sr-vn")]
     content = payload([Study(make_dataset(tmp_path, runs))])
-    with_passes, without = content["configurations"]
-    at, mean = decoded(content)(with_passes["curves"]["data_passes"]["objective"])
-    assert (at[0], at[-1]) == (2, 4)
-    assert (mean[0], mean[-1]) == (5, 1)  # the initial value is drawn at the first step
-    assert without["curves"]["data_passes"] == {}
+    for name, expected in costs.items():
+        curves = content["configurations"][0]["curves"][name]
+        at, mean = decoded(content)(curves["objective"])
+        assert list(at) == expected
+        assert list(mean) == [5, 2, 1]
+
+
+def test_costs_that_repeat_the_iterations_have_no_curves(tmp_path):
+    content = payload([Study(make_dataset(tmp_path, [Run([15.0, 12.0])]))])
+    assert set(content["configurations"][0]["curves"]) == {"iteration", "seconds"}
 
 
 def test_static_figures_use_the_smaller_format_up_to_a_total_size(tmp_path, monkeypatch):
@@ -264,12 +266,36 @@ def test_a_comparison_joins_runs_by_spec(tmp_path):
     assert (row["objective A"], row["objective B"], row["B − A"]) == ("11", "10.5", "-0.5")
     assert row["time B / A"] == "0.5"
     assert " → " in row["spec hash"]
+    assert table["conclusion"] == (
+        "The final objectives of the 1 usable run in both studies differ by at most 0.5 nat. The "
+        "median run takes 0.5 times as long in B as in A."
+    )
     content = payload([Study(first, label="A"), Study(second, label="B")], [table])
     names = [line["name"] for line in content["lines"]]
     assert names == ["A: VN", "A: GD", "B: VN", "B: GD", "B: BW-GD"]
     a, b = content["lines"][0], content["lines"][2]
     assert a["color"] == b["color"]
     assert a["dash"] != b["dash"]
+
+
+def test_a_comparison_states_changed_endings_and_missing_common_runs(tmp_path):
+    folders = [tmp_path / name for name in "abc"]
+    for folder in folders:
+        folder.mkdir()
+    lost = {"status": "diverged", "reason": "at iteration 1: no"}
+    first = make_dataset(folders[0], [Run([15.0, 11.0], seed=seed) for seed in range(3)])
+    changed = [Run([15.0, 11.0], seed=0), Run([15.0, 11.0], seed=1), Run([15.0], seed=2, **lost)]
+    second = make_dataset(folders[1], changed)
+    assert compared_runs(first, second)["conclusion"].startswith(
+        "The final objectives of the 2 usable runs in both studies are equal. 1 run ended with "
+        "another status."
+    )
+    third = make_dataset(folders[2], [Run([15.0, 11.0], seed=9)])
+    table = compared_runs(first, third)
+    assert table["conclusion"] == "The studies have no run in common."
+    assert table["rows"] == []
+    title = payload([Study(first, label="A"), Study(second, label="B")], [table])["title"]
+    assert title == "Made: A and B compared"
 
 
 def test_compare_command(tmp_path, capsys):

@@ -34,6 +34,22 @@ def test_tied_solvers_share_a_rank_and_later_ranks_are_hidden_at_first(tmp_path)
     assert sorted(compared) == sorted(["best", "tied", "1 nat behind", "2 nat behind"])
 
 
+def test_solvers_with_a_gap_of_zero_and_fewer_solved_seeds_are_told_apart(tmp_path):
+    curves = {
+        "vn": [[60.0, 10.0, 10.0]] * 3,
+        "gd": [[60.0, 20.0, 10.0]] * 3,
+        "bw-gd": [[60.0, 10.0, 10.0]] * 2 + [[60.0, 50.0, 50.0]],
+    }
+    runs = [
+        Run(curve, solver=solver, seed=seed)
+        for solver, own in curves.items()
+        for seed, curve in enumerate(own)
+    ]
+    block, _ = ranking_block(make_dataset(tmp_path, runs))
+    compared = dict(zip(block.cells["solver"], block.cells["compared with the best"], strict=True))
+    assert compared == {"VN": "best", "GD": "also at gap 0", "BW-GD": "solves 2 of 3 seeds"}
+
+
 def test_cells_with_all_digits_are_kept_where_they_differ(tmp_path):
     step = 10**-0.5
     block, _ = ranking_block(make_dataset(tmp_path, [Run([60.0, 11.0], step=step)]))

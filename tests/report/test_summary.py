@@ -1,7 +1,7 @@
 import pytest
 
 from figures.made_aggregate import Run, study, write_aggregate
-from gvibench.analysis.ranking import RULE
+from gvibench.analysis.ranking import SHARED_TOLERANCE, ZERO
 from gvibench.report.summary import write_summary
 
 
@@ -24,12 +24,13 @@ def test_summary_of_a_study(tmp_path):
     assert "- 8 diverged: " in text
     assert "| wdbc | SR-VN | 1 diverged | 0.1 | the objective has blown up (1) |" in text
     assert "| wdbc | mine | 3 diverged | 7 | V is not positive definite (3) |" in text
-    assert RULE in text
+    assert ZERO in text
+    assert "the fewest iterations until the gap settles" in text
     assert (
-        "- wdbc: **VN** (step 0.5, C0 1): final gap below 1e-08 nat, objective 10, settles at a "
+        "- wdbc: **VN** (step 0.5, C0 1): final gap 0 nat, objective 10, settles at a "
         "gap of 0.0001 after 3 iterations (0.03 s), test NLL 5 (sum), accuracy 0.9." in text
     )
-    assert "![Objective gap against iterations.](figures/gap.png)" in text
+    assert "![Objective gap against the cost of the solvers.](figures/gap.png)" in text
     assert "[csv](tables/performance.csv)" in text
     assert "Code hash of sr-vn: `feedfacefeedface`" in text
     assert "`c0de`" in text
@@ -44,6 +45,42 @@ def test_summary_reports_the_cost_of_tuning(tmp_path):
     assert "| wdbc | VN | 0.1 | 1 | 40 | 12000 | 2.5 | – |" in text
     assert "- 1 completed: " in text
     assert "never reaches a gap of 0.0001" in text
+
+
+def test_summary_counts_the_seeds_that_end_far_away(tmp_path):
+    ends = [10.0, 10.0, 772.0]
+    runs = [
+        Run([800.0, end], seed=seed, status="stalled" if end > 700 else "converged")
+        for seed, end in enumerate(ends)
+    ]
+    runs.append(Run([800.0], seed=3, status="diverged", reason="at iteration 1: no"))
+    text = summary_of(tmp_path, runs)
+    assert (
+        "settles at a gap of 0.0001 after 1 iterations (0.01 s) with 2 of 4 seeds "
+        "(1 stalled, 1 diverged, largest final gap 762 nat)" in text
+    )
+    assert "(2/4)" in text
+    assert "(4/5): only 4 of 5 seeds reached the level" in text
+
+
+def test_summary_names_solvers_that_reach_the_optimum_too(tmp_path):
+    curves = {"vn": [60.0, 10.0, 10.0], "gd": [60.0, 20.0, 10.0]}
+    runs = [
+        Run(curve, solver=solver, seed=seed) for solver, curve in curves.items() for seed in (0, 1)
+    ]
+    text = summary_of(tmp_path, runs)
+    assert "; the final gap of GD is 0, too." in text
+    assert "the runner-up also reaches the optimum." in text
+    assert "overlap with GD" not in text
+    assert "behind the best, seed by seed |" in text
+    assert text.count("Gaps below 1e-08 nat are rounding errors and count as 0.") == 1
+
+
+def test_the_rule_explains_a_shared_tolerance_only_if_there_is_one(tmp_path):
+    runs = [Run([60.0, 10.0], seed=seed, spec={"tolerance": 0.1}) for seed in (0, 1)]
+    assert SHARED_TOLERANCE in summary_of(tmp_path, runs)
+    runs[1].spec["tolerance"] = 0.2
+    assert SHARED_TOLERANCE not in summary_of(tmp_path, runs)
 
 
 def test_summary_when_everything_diverged(tmp_path):

@@ -34,6 +34,19 @@ def test_iterations(monkeypatch):
     assert iterations.as_table(results).count("\n") == 1 + len(results)
 
 
+def test_steps(monkeypatch):
+    import steps
+
+    monkeypatch.setattr(steps, "real_rows", lambda dataset: None)
+    monkeypatch.setattr(steps, "SIZES", {"diabetes_scale": (80, 5)})
+    monkeypatch.setattr(steps, "REPEATS", 1)
+    monkeypatch.setattr(steps, "STEPS", 1)
+    results = steps.measure()
+    assert len(results) == len(steps.ITERATIONS)
+    assert all(result.trials >= 1 for result in results)
+    assert steps.as_table(results).count("\n") == 1 + len(results)
+
+
 def test_made_traces(tmp_path):
     from made_traces import write_study
 
@@ -47,9 +60,10 @@ def test_made_traces(tmp_path):
     for row in manifest["runs"]:
         trace = read_trace(tmp_path / row["path"])
         assert len(trace.iteration) <= manifest["records"] == 50
-        assert sorted(trace.scalars) == manifest["curves"]
+        assert sorted({*trace.scalars} - {"step"}) == manifest["curves"]
 
 
+@pytest.mark.slow
 def test_aggregation(monkeypatch):
     import aggregation
 
@@ -96,6 +110,7 @@ def test_packing(monkeypatch):
     assert "40 x 35" in table
 
 
+@pytest.mark.slow
 def test_expectation(monkeypatch):
     import expectation
 

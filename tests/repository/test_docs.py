@@ -3,6 +3,7 @@
 import ast
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import matplotlib
@@ -47,14 +48,13 @@ LINK = re.compile(r"\]\(([^)\s]+)\)|<img [^>]*src=\"([^\"]+)\"")
 
 
 @pytest.fixture
-def reader(tmp_path, monkeypatch):
+def reader(tmp_path, monkeypatch, build_once):
     """A reader with two finished studies."""
     reader = Reader(tmp_path / "gvibench")
     monkeypatch.chdir(reader.project.folder)
+    made = build_once("made-study", lambda folder: write_aggregate(folder, study()))
     for name in ("mine", "default"):
-        folder = reader.project.folder / "results" / name
-        folder.mkdir(parents=True)
-        write_aggregate(folder, study())
+        shutil.copytree(made, reader.project.folder / "results" / name)
     return reader
 
 
@@ -163,6 +163,12 @@ def test_redrawing_a_figure_reproduces_it(reader):
     assert len(statements) <= 10
 
 
+def value_after(solver, state, model, rho):
+    """Return the objective after one step."""
+    state = solver.step(state, model, rho)
+    return model.objectives(state.mean, state.factor, state.oracle.value).objective
+
+
 def test_extending(reader, capsys):
     reader.follow(PAGES["docs/extend.md"])
     space = reader.space
@@ -174,6 +180,10 @@ def test_extending(reader, capsys):
     before = model.objectives(start.mean, start.factor, start.oracle.value).objective
     assert state.iteration == 20
     assert space["objective"] < before
+    rate = (value_after(space["solver"], start, model, 1e-6) - before) / 1e-6
+    np.testing.assert_allclose(space["solver"].slope(start, model), -rate, rtol=1e-3)
+    assert space["grown"].search.step == space["rule"].limit
+    assert space["grown"].flow_time > 20 * 0.01
     assert space["loaded"].table.x.shape == (30, 2)
     drawing = space["drawing"]
     assert len(drawing.figure.axes[0].patches) == len(drawing.table) == len(drawing.shown)
@@ -204,12 +214,12 @@ def test_tutorial(tmp_path, monkeypatch, capsys):
     reader.follow(PAGES["docs/tutorial.md"])
     assert "diverged" in capsys.readouterr().out
     for name in ("summary.md", "figures/sensitivity.png"):
-        assert (project.folder / "results/mine" / name).stat().st_size > 0
+        assert (project.folder / "results/first" / name).stat().st_size > 0
     # A new solver adds its runs and updates the outputs that depend on them.
-    config = project.folder / "config/mine.yaml"
+    config = project.folder / "config/first.yaml"
     assert "[vn, sr-vn]" in config.read_text()
     config.write_text(config.read_text().replace("[vn, sr-vn]", "[vn, sr-vn, bw-gd]"))
-    outputs = project.executed("--configfile", "config/mine.yaml")
+    outputs = project.executed("--configfile", "config/first.yaml")
     runs = {path for path in outputs if "/runs/" in path}
     assert {path.split("/")[4] for path in runs} == {"bw-gd"}
     assert len(runs) == 7 * 2
@@ -274,7 +284,8 @@ def test_snakemake_command(words):
             assert re.search(rf"(?<![\w-]){word}(?![\w-])", help_text), word
     for word in words:
         if word.startswith(("config/", "profiles/")):
-            assert word == "config/mine.yaml" or (ROOT / word).exists()
+            own = {"config/mine.yaml", "config/first.yaml"}
+            assert word in own or (ROOT / word).exists()
 
 
 @pytest.mark.parametrize("words", commands("make"))

@@ -96,7 +96,7 @@ def test_solvers_agree_on_one_optimum(libsvm_data, dataset, solver, step):
 
 # In these geometries the rate depends on the condition of H, so they need many small steps.
 SLOW_SOLVERS = [
-    ("gd", {}, 7.5e-5, 40_000),
+    pytest.param(*("gd", {}, 7.5e-5, 40_000), marks=pytest.mark.slow),
     ("gd-chol", {}, 2.5e-3, 20_000),
     ("svgd-density", {"kernel": "centred"}, 5e-3, 20_000),
     pytest.param(*("svgd-density", {"kernel": "linear"}, 3e-4, 90_000), marks=pytest.mark.slow),

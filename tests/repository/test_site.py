@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from gvibench.cli.main import build_parser
-from gvibench.registry import DATASETS, EXPECTATIONS, FIGURES, MODELS, SOLVERS, TABLES
+from gvibench.registry import DATASETS, EXPECTATIONS, FIGURES, MODELS, SOLVERS, STEP_RULES, TABLES
 from reader import anchors
 from site_build import ROOT, build_pages, build_site
 
@@ -115,6 +115,7 @@ def test_formulas_are_mathml(site, pages):
     ("name", "registries"),
     [
         ("solvers", [SOLVERS]),
+        ("step-rules", [STEP_RULES]),
         ("models", [MODELS, EXPECTATIONS]),
         ("figures-and-tables", [FIGURES, TABLES]),
     ],

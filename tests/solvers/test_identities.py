@@ -252,7 +252,14 @@ def test_sr_vn_flips_signs_exactly_beyond_the_stated_step():
     assert sr_vn.step(state, model, 1.001 * threshold).sign_flips == 1
 
 
-@pytest.mark.parametrize("name", [name for name in SOLVERS.built_in if name != "sr-vn-rotated"])
+DESCENT = [
+    name
+    for name in SOLVERS.built_in
+    if SOLVERS.load(name).has_step and name not in {"sr-vn-rotated", "advi"}
+]
+
+
+@pytest.mark.parametrize("name", DESCENT)
 @pytest.mark.parametrize("gamma", [0.0, 0.5])
 def test_all_solvers_descend_at_all_temperatures(name, gamma):
     model = build(gamma=gamma)
@@ -265,7 +272,7 @@ def test_all_solvers_descend_at_all_temperatures(name, gamma):
     assert np.all(np.diff(values) < 0)
 
 
-@pytest.mark.parametrize("name", [name for name in SOLVERS.built_in if name != "sr-vn-rotated"])
+@pytest.mark.parametrize("name", [*DESCENT, "advi", "bam", "gsm"])
 def test_all_solvers_descend_with_stochastic_gradients(name):
     model = build(expectation="stochastic", batch=20, samples=20)
     solver = solvers.create(name, {})

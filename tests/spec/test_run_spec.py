@@ -16,10 +16,11 @@ def test_canonical_json_is_stable():
         '{"batch":100,"beta":0.5,"data":{"dataset":"test","intercept":false,"options":{},'
         '"path":null,"scaling":"none","split":"sklearn","split_seed":42,"test_path":null,'
         '"test_size":null,"train_size":null},"device":"auto","dtype":"float64",'
-        '"expectation":"exact","form":"auto","gamma":1.0,"init_scale":1.0,"iterations":1000,'
-        '"mean_scale":1.0,"model":"logistic","nodes":20,"piece_degree":"quadratic","pieces":20,'
+        '"estimator":"price","expectation":"exact","form":"auto","gamma":1.0,"init_scale":1.0,"iterations":1000,'
+        '"mean_scale":1.0,"minibatches":"independent","model":"logistic","nodes":20,"piece_degree":"quadratic","pieces":20,'
         '"record":[],"record_every":1,"samples":10,"seconds":null,"seed":0,"sigma":1.0,'
-        '"snapshots":32,"solver":"vn","solver_options":{},"step":0.1,"step_decay":0.0,'
+        '"snapshots":32,"solver":"vn","solver_options":{},"step":0.1,"step_options":{},'
+        '"step_rule":"constant",'
         '"test_every":"log","threads":1,"tolerance":null}'
     )
 

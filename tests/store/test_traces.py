@@ -19,7 +19,10 @@ NAMES = {
     "test_nll_at_mean",
     "test_accuracy",
     "grad_norm",
+    "evaluations",
+    "data_passes",
     "seconds",
+    "step",
 }
 
 

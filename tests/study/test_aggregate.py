@@ -13,7 +13,7 @@ from gvibench.analysis.gaps import final_values, gap
 from gvibench.engine.optimum import NoOptimumError, find_optimum, unknown_optimum
 from gvibench.errors import UserError
 from gvibench.spec.canonical import hash_values
-from gvibench.spec.metrics import METRICS
+from gvibench.spec.metrics import CURVES as ALWAYS
 from gvibench.spec.run import DataSpec, RunSpec, group_name
 from gvibench.store.aggregate_writer import Layout
 from gvibench.store.aggregates import open_aggregate
@@ -25,7 +25,7 @@ from gvibench.study.cleanup import find_bad_traces
 from gvibench.study.parallel import Dask
 from problems import go, prepared, spec
 
-CURVES = [*METRICS, "seconds", "factor_norm", "objective_exact"]
+CURVES = [*ALWAYS, "factor_norm", "objective_exact"]
 
 
 def entry(trace, path, group=None, **changes):
@@ -82,7 +82,8 @@ def test_each_curve_is_stored_in_the_records_of_its_run(study, tmp_path):
     # The arrays are as long as the longest run, not as the longest schedule.
     assert dataset.sizes["record"] == max(len(trace.iteration) for trace in traces)
     for k, trace in enumerate(traces):
-        for name, values in {"iteration": trace.iteration, **trace.scalars}.items():
+        for name in ("iteration", *ALWAYS):
+            values = trace.iteration if name == "iteration" else trace.scalars[name]
             assert np.array_equal(dataset[name][k, : len(values)], values)
             assert dataset[name][k, len(values) :].isnull().all()
     assert dataset["factor_norm"][:3].isnull().all()
@@ -126,8 +127,16 @@ OTHERS = {
     **{"train_size": 9, "test_size": 9, "scaling": "standardize", "intercept": True},
     **{"options": {"n": 9}, "model": "linear", "beta": 9.0, "gamma": 9.0, "sigma": 9.0},
     **{"expectation": "stochastic", "pieces": 9, "piece_degree": "linear", "nodes": 9},
-    **{"batch": 9, "samples": 9, "solver_options": {"kernel": "centred"}, "form": "dense"},
-    **{"step": 9.0, "step_decay": 9.0, "init_scale": 9.0, "mean_scale": 9.0, "iterations": 9},
+    **{"batch": 9, "samples": 9, "minibatches": "epoch", "estimator": "stl"},
+    **{"solver_options": {"kernel": "centred"}, "form": "dense"},
+    **{
+        "step": 9.0,
+        "step_rule": "auto",
+        "step_options": {"shrink": 0.9},
+        "init_scale": 9.0,
+        "mean_scale": 9.0,
+        "iterations": 9,
+    },
     **{"seconds": 9.0, "tolerance": 9.0, "record_every": 9, "test_every": 9},
     **{"record": ["factor_norm"]},
     **{"snapshots": 9, "threads": 9, "device": "cpu", "dtype": "float32"},
@@ -150,12 +159,12 @@ def test_spec_fields_do_not_replace_metrics_or_other_coordinates(tmp_path):
         write_trace(tmp_path / f"{k}.zarr.zip", run)
         entries.append(entry(run, tmp_path / f"{k}.zarr.zip", spec_hash=hash_values(run.spec)))
     dataset = combine(tmp_path, entries)
-    plain = {"step", "init_scale", "beta", "gamma", "expectation", "model"}
+    plain = {"step", "step_rule", "init_scale", "beta", "gamma", "expectation", "model"}
     for name in OTHERS:
         prefix = "spec_data_" if name in DataSpec.names() else "spec_"
         assert dataset.coords[name if name in plain else prefix + name].dims == ("run",)
-    for name, curve in trace.scalars.items():
-        assert np.array_equal(dataset[name][0], curve), name
+    for name in ALWAYS:
+        assert np.array_equal(dataset[name][0], trace.scalars[name]), name
     for name in ("device", "threads"):
         assert dataset[name][1] == trace.attrs[name]
 

@@ -14,7 +14,7 @@ from gvibench.study.defaults import complete_data
 from gvibench.study.expand import expand
 
 BASE = {"stages", "store", "spec"}
-COMPUTE = {"engine", "solvers", "models", "numerics"}
+COMPUTE = {"engine", "steps", "solvers", "models", "numerics"}
 SHOW = {"report", "figures", "tables", "analysis"}
 
 
@@ -28,8 +28,8 @@ def folders(*targets, ignored=()):
     ("stage", "used", "allowed"),
     [
         ("prepare", DATASETS, {"datasets"}),
-        ("optimum", MODELS, COMPUTE - {"solvers"}),
-        ("beta", MODELS, COMPUTE - {"solvers"}),
+        ("optimum", MODELS, COMPUTE - {"solvers", "steps"}),
+        ("beta", MODELS, COMPUTE - {"solvers", "steps"}),
         ("run", SOLVERS, COMPUTE),
         ("run", EXPECTATIONS, COMPUTE),
         ("tune", SOLVERS, COMPUTE),

@@ -1,3 +1,4 @@
+import math
 import re
 
 import pytest
@@ -49,7 +50,22 @@ def test_a_logarithmic_grid_has_round_values():
         ({"vary": {"seed": [1]}}, "set 'seed' directly in the study"),
         ({"vary": {"gamma": [-1.0]}}, "'gamma' should be greater than or equal to 0"),
         ({"step": "paper"}, "the paper has no step for 'vn' on 'wdbc'"),
-        ({"step": None}, "'step' is missing"),
+        ({"step": None, "solvers": ["ng-flow"]}, "'step' is missing"),
+        ({"step": "auto", "solvers": ["ng-flow"]}, "'ng-flow' does not support step rule 'auto'"),
+        ({"step": "auto", "expectation": "stochastic"}, "needs expectations that are not random"),
+        ({"step": None, "expectation": "stochastic"}, "'step' is missing"),
+        ({"step": "aut"}, "(did you mean 'auto'?)"),
+        ({"step": "none"}, "solver 'vn' needs a step size"),
+        ({"step": {"rule": "aut"}}, "(did you mean 'auto'?)"),
+        ({"step": {"rule": "auto", "shrink": 2.0}}, "'shrink' should be less than 1"),
+        ({"step": {"rule": "auto", "shrunk": 0.5}}, "(did you mean 'shrink'?)"),
+        ({"step": {"rule": "auto", "step": "tuned"}}, "chooses the step size itself"),
+        ({"step": {"rule": "decay", "step": 0.1}}, "'decay' is missing"),
+        ({"step": {"rule": "decay", "decay": 0.1}}, "step rule 'decay' needs 'step'"),
+        ({"step": 0.0}, "'studies.s.step' should be greater than 0"),
+        ({"step": -0.1}, "'studies.s.step' should be greater than 0"),
+        ({"step": math.nan}, "'studies.s.step' should be a finite number"),
+        ({"step": [0.1, "x"]}, "should be a valid number"),
         ({"step": "tuned", "seeds": [1000]}, "seed 1000 is used for tuning and for reporting"),
         ({"figures": ["gapp"]}, "(did you mean 'gap'?)"),
         ({"iterations": "100"}, "'studies.s.iterations' should be a valid integer, got '100'"),

@@ -149,7 +149,7 @@ def test_names_that_are_too_long_for_a_file_are_an_error():
                         "cov_eig_max",
                         "factor_norm",
                         "sign_flips",
-                        "data_passes",
+                        "covariance_factor_path",
                         "flow_time",
                         "objective_exact",
                         "covariance_factor",

@@ -44,7 +44,7 @@ IMPOSSIBLE = [
     ("figures", "bias", {**BOUND, "model": "non-convex"}, "a convex model"),
     ("figures", "temperature", {}, "two or more temperatures"),
     ("figures", "sensitivity", {"step": "tuned"}, "two or more steps"),
-    ("figures", "heatmap", {}, "two or more steps or initial scales"),
+    ("figures", "heatmap", {}, "two or more set steps or initial scales"),
     ("figures", "runtime", {"iterations": 0}, "at least one iteration"),
     ("figures", "theory", {**CONSTANTS, "solvers": ["vn"]}, "a solver with a convergence theorem"),
     ("figures", "theory", {"solvers": ["sr-vn"]}, "record: [cov_eig_min, factor_norm]"),

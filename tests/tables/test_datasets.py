@@ -25,10 +25,10 @@ def test_tuned_steps_are_marked(tmp_path):
 
 def test_settings_that_differ_between_data_sets_are_shown(tmp_path):
     runs = [
-        Run([20.0, 11.0], "a", "vn", spec={"step_decay": 0.5}),
+        Run([20.0, 11.0], "a", "vn", spec={"mean_scale": 0.5}),
         Run([20.0, 11.0], "b", "vn"),
         Run([20.0, 11.0], "b", "gd"),
     ]
     table = datasets.build(make_dataset(tmp_path, runs))
     shown = dict(zip(table.values["data set"], table.values["settings of VN"], strict=True))
-    assert shown == {"a": "step_decay 0.5", "b": "step_decay 0.0"}
+    assert shown == {"a": "mean_scale 0.5", "b": "mean_scale 1.0"}

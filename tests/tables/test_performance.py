@@ -24,7 +24,11 @@ def test_overlapping_bands_are_marked(tmp_path):
     assert sr_vn["difference_to_best_min"] == pytest.approx(-1.7)
     assert sr_vn["difference_to_best_max"] == pytest.approx(1.9)
     block = performance.compact(values).cells
-    assert block["behind the best"].tolist() == ["best", "(0.1 [-1.7, 1.9])", "2 [1, 3]"]
+    assert block["behind the best, seed by seed"].tolist() == [
+        "best",
+        "(0.1 [-1.7, 1.9])",
+        "2 [1, 3]",
+    ]
 
 
 def test_a_solver_without_a_common_seed_is_marked(tmp_path):

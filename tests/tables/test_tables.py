@@ -93,7 +93,7 @@ def test_markdown_has_the_rounded_numbers_of_the_csv(written):
             for level in LEVELS
         },
         (2, "objective gap"): "gap",
-        (2, "behind the best"): "difference_to_best",
+        (2, "behind the best, seed by seed"): "difference_to_best",
     }
     blocks = (endings, efforts, comparison)
     compared = 0

@@ -21,6 +21,7 @@ STUDY = {
         "second": {"dataset": "synthetic", "options": {"n": 80, "d": 2}},
     },
     "solvers": {"vn": {}, "svgd-density": {"options": {"kernel": "centred"}}},
+    "device": "cpu",
     "step": [0.001],
     "beta": 0.5,
     "gamma": 1.0,

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from project import ROOT, STUDY, Project
+from project import ROOT
 
 from gvibench.registry import DATASETS, FIGURES, MODELS, SOLVERS, TABLES
 
@@ -17,12 +17,8 @@ DOWNSTREAM = AGGREGATE | TABLE | FIGURE | REPORT | {"results/s/config.yaml"}
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    project = Project.create(
-        tmp_path_factory.mktemp("edits") / "project", {**STUDY, "device": "cpu"}
-    )
-    project.snakemake()
-    return project
+def project(finished, tmp_path_factory):
+    return finished.copy(tmp_path_factory.mktemp("edits") / "project")
 
 
 def module_file(name: str) -> Path:
@@ -114,10 +110,10 @@ def dry_run_after(project, module, edit):
 
 
 @pytest.mark.parametrize(("module", "edit"), cases(NOTHING))
-def test_edits_that_re_run_nothing(finished, module, edit):
-    assert dry_run_after(finished, module, edit) == set()
+def test_edits_that_re_run_nothing(project, module, edit):
+    assert dry_run_after(project, module, edit) == set()
 
 
 @pytest.mark.parametrize(("edit", "expected"), cases(OWN))
-def test_edits_that_re_run_their_own_jobs(finished, edit, expected):
-    assert dry_run_after(finished, *edit) == expected(finished.plan())
+def test_edits_that_re_run_their_own_jobs(project, edit, expected):
+    assert dry_run_after(project, *edit) == expected(project.plan())

@@ -38,7 +38,10 @@ def content(path):
     return scalars, factors, trace.mean.tobytes(), trace.attrs["spec_hash"]
 
 
-@pytest.mark.parametrize("expectation", ["piecewise", "exact", "stochastic"])
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("piecewise", "stochastic")]
+
+
+@pytest.mark.parametrize("expectation", ["exact", *SLOW])
 def test_bits_do_not_depend_on_what_runs_beside(tmp_path, request, expectation):
     words = ["run", "--dataset", "wdbc", "--solver", "sr-vn", "--step", "1e-3"]
     words += ["--iterations", "200", "--expectation", expectation, "--out"]

@@ -12,6 +12,8 @@ from project import Project
 from gvibench.cli.main import main
 from gvibench.spec.statuses import UNUSABLE
 
+pytestmark = pytest.mark.slow
+
 
 class ProjectWithPlugin(Project):
     """A project with the package that `gvibench new` creates, installed in a separate folder."""
@@ -88,7 +90,6 @@ def edit(project, name):
     path.write_text(path.read_text() + "\n\nEDITED = True\n")
 
 
-@pytest.mark.slow
 def test_edits_of_the_plugin_rerun_the_jobs_that_depend_on_it(project):
     everything = set(project.outputs())
     downstream = {f"results/my-solver/{name}" for name in ENDS}

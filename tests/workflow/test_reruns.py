@@ -14,14 +14,6 @@ import yaml
 from project import STUDY, Project, damage
 
 
-@pytest.fixture(scope="session")
-def finished(tmp_path_factory, worker_id):
-    """A finished study that the tests of this process copy."""
-    project = Project.create(tmp_path_factory.mktemp("finished") / "project", STUDY)
-    project.snakemake()
-    return project
-
-
 @pytest.fixture
 def project(finished, tmp_path):
     return finished.copy(tmp_path / "project")
@@ -165,7 +157,7 @@ ADDITIONS = {
 }
 
 
-@pytest.mark.parametrize("case", samples(ADDITIONS, "sixth seed"))
+@pytest.mark.parametrize("case", samples(ADDITIONS))
 def test_added(project, scratch, case):
     change, expected = ADDITIONS[case]
     project.configure(changed(**change))
@@ -251,7 +243,10 @@ def test_explicit_default(project):
     assert project.executed() == CONFIG
 
 
-@pytest.mark.parametrize("flag", ["-n", "--lint", "--summary", "--unlock", "--list-rules"])
+FLAGS = ["-n", "--lint", "--summary", "--unlock", "--list-rules"]
+
+
+@pytest.mark.parametrize("flag", samples(FLAGS, "-n"))
 def test_inspecting_another_config_changes_no_outputs(project, flag):
     before = project.outputs()
     project.configure(changed(title="Another", seeds=3))

@@ -48,12 +48,12 @@ def test_thinning_changes_no_result(tmp_path):
         )
         assert not thinned.isna().any(axis=None)
         assert set(thinned["quantity"]) == {"test NLL", "test accuracy"}
-    columns = ["quantity", "line", "iteration", "center", "low", "high"]
+    columns = ["quantity", "line", "evaluations", "center", "low", "high"]
     dense, thinned = (
         pd.read_csv(folder / "figures/test.csv")[columns] for folder in results.values()
     )
-    ends = thinned.groupby(["quantity", "line"])["iteration"].max()
-    assert ends.equals(dense.groupby(["quantity", "line"])["iteration"].max())
+    ends = thinned.groupby(["quantity", "line"])["evaluations"].max()
+    assert ends.equals(dense.groupby(["quantity", "line"])["evaluations"].max())
     assert (results["thinned"] / "report/index.html").stat().st_size > 10_000
 
 

@@ -29,6 +29,7 @@ def read_aggregate(project, study="s"):
         return dataset.load()
 
 
+@pytest.mark.slow
 def test_smoke_config_from_start_to_report(tmp_path):
     project = Project.create(tmp_path / "project", STUDY)
     project.write_config((ROOT / "config/smoke.yaml").read_text())
@@ -200,6 +201,7 @@ def test_exclusive_runs_reserve_all_cores_and_record_it(tmp_path):
     assert read_aggregate(project)["exclusive"].values.all()
 
 
+@pytest.mark.slow
 def test_diverged_runs_are_finished_jobs(tmp_path):
     study = {**SMALL, "solvers": {"gd": {"step": 100.0}, "vn": {"step": 0.1}}}
     project = Project.create(tmp_path / "project", study)

@@ -36,6 +36,8 @@ def band_table(
     configs: Sequence[Configuration],
     center: str,
     clock: xr.DataArray | None = None,
+    *,
+    is_time: bool = False,
 ) -> pd.DataFrame:
     """Return the bands of configurations as a tidy table.
 
@@ -48,8 +50,11 @@ def band_table(
     center
         Name of a centre in `CENTERS`.
     clock
-        Seconds or passes over the data, an array like `values`. Without a clock, the bands are
-        along the iterations.
+        Cost of each record, an array like `values`. Without a clock, the bands are along the
+        iterations.
+    is_time
+        Whether the clock counts seconds. These differ between runs, so that the bands are along
+        common times, up to the end of the shortest run.
 
     Returns
     -------
@@ -59,7 +64,7 @@ def band_table(
     curves = {"values": values, "at": values["iteration"] if clock is None else clock}
     parts = []
     for config, rows in load_runs(curves, configs):
-        seeds = seeds_over_iterations if clock is None else seeds_over
+        seeds = seeds_over if is_time else seeds_over_iterations
         at, lines = seeds(rows["at"], rows["values"])
         columns = {"at": at, "center": at, "low": at, "high": at}
         if lines.size:

@@ -6,6 +6,7 @@ settings that vary distinguish the lines within a panel.
 """
 
 import json
+import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ Runs = NDArray[np.intp]
 EXACT = "objective_exact"
 APPROXIMATION = ("expectation", "pieces", "piece_degree", "nodes")
 """Fields of the expectation, part of the problem unless its exact objective is recorded."""
-CONFIGURED = ("solver", "seed", "step", "init_scale")
+CONFIGURED = ("solver", "seed", "step", "step_rule", "init_scale")
 """Fields with an attribute of their own in `Configuration`."""
 
 
@@ -75,6 +76,7 @@ class Configuration:
     panel_fields: tuple[str, ...]
     """Names of the varying fields that `panel` includes."""
     step: float
+    step_rule: str
     init_scale: float
     tuned: bool
     """Whether the tuning stage chose the step or the initial scale."""
@@ -90,6 +92,11 @@ class Configuration:
         """Spec without its seed."""
         spec: dict[str, Any] = json.loads(self.identity)
         return spec
+
+    @property
+    def step_size(self) -> float:
+        """Step size that was set, NaN if the solver has none or the step rule searches for it."""
+        return math.nan if self.step_rule in {"auto", "none"} else self.step
 
     @property
     def unusable(self) -> int:
@@ -139,6 +146,7 @@ def configurations(dataset: xr.Dataset) -> list[Configuration]:
                 varied=panel_values | line_values,
                 panel_fields=tuple(panel_values),
                 step=spec["step"],
+                step_rule=spec["step_rule"],
                 init_scale=spec["init_scale"],
                 tuned=labels["tuned"][k],
                 runs=runs,

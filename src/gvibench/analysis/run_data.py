@@ -39,8 +39,8 @@ class RunData:
             return "gamma is not 1"
         if spec["expectation"] != "exact":
             return "expectations are not exact"
-        if spec["step_decay"] != 0:
-            return "the step decays"
+        if spec["step_rule"] != "constant":
+            return "the step is not constant"
         if "smoothness" not in self._dataset or not math.isfinite(self.value("smoothness")):
             return "the study has no optimum"
         if not math.isfinite(self.value("optimum_objective")):

@@ -5,6 +5,7 @@ with the CPU kernels, and a few steps of each solver with the same steps on the 
 processed in blocks of another size. Then the kernels and an iteration are timed.
 """
 
+import contextlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -15,7 +16,7 @@ from threadpoolctl import threadpool_info
 
 from gvibench import models, solvers
 from gvibench import numerics as backends
-from gvibench.errors import Diverged
+from gvibench.errors import Diverged, Stopped
 from gvibench.models.base import Model
 from gvibench.models.protocols import Rows
 from gvibench.numerics import expectations
@@ -208,7 +209,11 @@ def _problem(backend: Backend, solver: str, n: int, d: int) -> tuple[Model, Solv
     x = rng.standard_normal((n, d)) / np.sqrt(d)
     y = np.where(x @ rng.standard_normal(d) + rng.standard_normal(n) > 0, 1.0, -1.0)
     spec = RunSpec(
-        data=DataSpec(dataset="doctor"), beta=1.0, solver=solver, step=STEP, expectation="exact"
+        data=DataSpec(dataset="doctor"),
+        beta=1.0,
+        solver=solver,
+        step=STEP,
+        **{"expectation": "exact", **SOLVERS.load(solver).defaults},
     )
     model = models.build(spec, backend, Rows(x, y), Rows(x[: n // 4], y[: n // 4]))
     configured = solvers.create(solver, {})
@@ -224,7 +229,8 @@ def _solvers(device: str) -> Iterator[Check]:
             streaming = StreamedRows(rows, backend.asarray, backend.to_host)
             model.train = model.train._replace(x=streaming)
         for _ in range(STEPS):
-            state = solver.step(state, model, STEP)
+            with contextlib.suppress(Stopped):
+                state = solver.step(state, model, STEP)
         metrics = model.metrics(state.mean, state.factor, state.oracle)
         results = (state.mean, state.factor.covariance_lower(), metrics)
         return np.concatenate([backend.to_host(part).ravel() for part in results])

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from gvibench.check.solver_checks import CHECKS, CheckFailed, CheckSkipped, Subject
+from gvibench.check.solver_checks import CHECKS
+from gvibench.check.subject import CheckFailed, CheckSkipped, Subject
 from gvibench.registry import SOLVERS
 
 __all__ = ["CheckResult", "SolverReport", "check_solver"]

@@ -5,80 +5,40 @@ small and generated here, so that their solutions are known in closed form.
 """
 
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gvibench import models
 from gvibench import numerics as backends
+from gvibench.check.subject import (
+    BETA,
+    FEATURES,
+    HUGE_STEP,
+    SMALL_STEP,
+    STEPS,
+    CheckFailed,
+    CheckSkipped,
+    Subject,
+    build_model,
+    made_data,
+    made_rows,
+)
 from gvibench.engine.execute import execute
 from gvibench.engine.lockstep import run_trials
 from gvibench.engine.recorder import Recorder
+from gvibench.errors import Stopped
 from gvibench.models.base import Model
 from gvibench.models.protocols import Rows
-from gvibench.numerics.base import Backend
+from gvibench.numerics.gaussian import Factor
 from gvibench.solvers import create
 from gvibench.solvers.base import Solver, State
 from gvibench.spec.documentation import documentation
-from gvibench.spec.run import DataSpec, RunSpec
 from gvibench.spec.statuses import UNUSABLE
-from gvibench.store.prepared import Prepared
 from gvibench.store.traces import Trace
 
-__all__ = ["CHECKS", "CheckFailed", "CheckSkipped", "Subject"]
-
-STEPS = (1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4)
-SMALL_STEP, HUGE_STEP = 1e-3, 1e3
-ROWS, FEATURES, BETA = 40, 4, 0.5
-DATA = DataSpec(dataset="conformance")
-
-
-class CheckFailed(Exception):  # noqa: N818  (a result, not an error)
-    """The solver does not meet a requirement."""
-
-
-class CheckSkipped(Exception):  # noqa: N818  (a result, not an error)
-    """The check cannot be run here."""
-
-
-@dataclass
-class Subject:
-    """Solver to be checked."""
-
-    name: str
-    kind: type[Solver]
-    step: float = STEPS[-1]
-    """Step at which the solver descends, set by the check that finds it."""
-
-    def spec(self, **changes: Any) -> RunSpec:
-        """Return the spec of a short run of the solver."""
-        values = {"step": self.step, "iterations": 10, "device": "cpu", **changes}
-        return RunSpec(data=DATA, beta=BETA, solver=self.name, **values)
-
-    def run(self, **changes: Any) -> Trace:
-        """Execute a short run of the solver and return its trace."""
-        spec = self.spec(**changes)
-        return execute(spec, _data(spec.model == "linear"))
-
-
-def _data(real: bool) -> Prepared:
-    train, test = _rows(real, seed=0), _rows(real, seed=1)
-    return Prepared(DATA, train.x, train.y, test.x, test.y, {})
-
-
-def _rows(real: bool, seed: int) -> Rows:
-    rng = np.random.default_rng(seed)
-    x = rng.standard_normal((ROWS, FEATURES))
-    y = x @ np.arange(1.0, FEATURES + 1) / FEATURES + rng.standard_normal(ROWS)
-    return Rows(x, y if real else np.where(y > 0, 1.0, -1.0))
-
-
-def _model(spec: RunSpec, backend: Backend, rows: Rows | None = None) -> Model:
-    train = _rows(spec.model == "linear", seed=0) if rows is None else rows
-    return models.build(spec, backend, train, train)
+__all__ = ["CHECKS"]
 
 
 def _has_metadata(subject: Subject) -> str:
@@ -130,7 +90,7 @@ def _descends(subject: Subject) -> str:
 
 def _linear_optimum(subject: Subject) -> float:
     spec = subject.spec(model="linear")
-    model = _model(spec, backends.select("cpu"))
+    model = build_model(spec, backends.select("cpu"))
     precision = model.train.x.T @ model.train.x + BETA * np.eye(FEATURES)
     mean = np.linalg.solve(precision, model.train.x.T @ model.train.y)
     residual = model.train.y - model.train.x @ mean
@@ -138,12 +98,64 @@ def _linear_optimum(subject: Subject) -> float:
     return float(expected_loss + 0.5 * np.linalg.slogdet(precision)[1])
 
 
+def _has_the_slope_of_its_step(subject: Subject) -> str:
+    if not subject.kind.has_slope():
+        return "no slope, so step rule `auto` is not supported"
+    solver, model, state = _interior_state(subject)
+    slope = float(solver.slope(state, model))
+
+    def value(rho: float) -> float:
+        proposal = solver.propose(state, model, rho)
+        return _objective(model, proposal.mean, proposal.factor)
+
+    # Central differences at two distances, extrapolated to fourth order.
+    h = 1e-3 / (1.0 + abs(slope)) ** 0.5
+    wide, narrow = ((value(-s * h) - value(s * h)) / (2.0 * s * h) for s in (2.0, 1.0))
+    measured = (4.0 * narrow - wide) / 3.0
+    if not abs(measured - slope) <= 1e-6 * abs(measured):
+        raise CheckFailed(
+            f"slope is {slope:.9g}, but the objective decreases at the rate {measured:.9g}"
+        )
+    return f"{slope:.6g}"
+
+
+def _has_an_exact_surrogate_on_the_linear_model(subject: Subject) -> str:
+    if not subject.kind.has_slope():
+        return "not used without a slope"
+    solver, model, state = _interior_state(subject, model="linear")
+    proposal = solver.propose(state, model, SMALL_STEP)
+    before = _objective(model, state.mean, state.factor)
+    change = _objective(model, proposal.mean, proposal.factor) - before
+    surrogate = float(solver.surrogate(state, model, proposal, SMALL_STEP))
+    if not abs(surrogate - change) <= 1e-12 * (1.0 + abs(before)):
+        raise CheckFailed(
+            f"surrogate is {surrogate:.9g}, but the objective changes by {change:.9g}"
+        )
+    return ""
+
+
+def _interior_state(subject: Subject, **changes: Any) -> tuple[Solver, Model, State]:
+    """Return a solver, a model, and a state that the solver reaches after a few steps."""
+    solver = create(subject.name, {})
+    model = build_model(subject.spec(**changes), backends.select("cpu"))
+    state = solver.init(model, np.full(FEATURES, 0.1), 0.5)
+    *_, state = _steps(solver, model, state)
+    return solver, model, state
+
+
+def _objective(model: Model, mean: np.ndarray, factor: Factor) -> float:
+    oracle = model.full_oracle(mean, factor, "hessian")
+    return float(model.objectives(mean, factor, oracle.value).objective)
+
+
 def _stays_at_the_optimum(subject: Subject) -> str:
+    if subject.is_stochastic:
+        return "not required of a solver that uses draws"
     # With orthogonal columns of equal length, the optimal covariance is a multiple of the
     # identity, at which all solvers can start.
-    rows = _rows(real=True, seed=0)
+    rows = made_rows(real=True, seed=0)
     x = 3.0 * np.linalg.qr(rows.x)[0]
-    model = _model(subject.spec(model="linear"), backends.select("cpu"), Rows(x, rows.y))
+    model = build_model(subject.spec(model="linear"), backends.select("cpu"), Rows(x, rows.y))
     precision = 9.0 + BETA
     mean = x.T @ rows.y / precision
     state = create(subject.name, {}).init(model, mean, precision**-0.5)
@@ -160,10 +172,23 @@ def _after_steps(subject: Subject, model: Model, state: State, rho: float) -> St
     """Return the state after three steps."""
     solver = create(subject.name, {})
     for iteration in (1, 2, 3):
-        state = solver.step(state, model, rho)
+        try:
+            state = solver.step(state, model, rho)
+        except Stopped:
+            break
         if state.iteration != iteration:
             raise CheckFailed("a step does not increase `iteration`: return `self.advance(...)`")
     return state
+
+
+def _steps(solver: Solver, model: Model, state: State) -> Iterator[State]:
+    """Yield the states after each of three small steps, or fewer if the solver stops."""
+    for _ in range(3):
+        try:
+            state = solver.step(state, model, SMALL_STEP)
+        except Stopped:
+            return
+        yield state
 
 
 def _keeps_the_precision(subject: Subject) -> str:
@@ -171,10 +196,9 @@ def _keeps_the_precision(subject: Subject) -> str:
     for dtype in ("float32", "float64"):
         backend = backends.select("cpu", dtype)
         spec = subject.spec(dtype=dtype)
-        model = _model(spec, backend)
-        state = solver.init(model, backend.asarray(np.full(FEATURES, 0.1)), 0.5)
-        for _ in range(3):
-            state = solver.step(state, model, SMALL_STEP)
+        model = build_model(spec, backend)
+        start = solver.init(model, backend.asarray(np.full(FEATURES, 0.1)), 0.5)
+        for state in _steps(solver, model, start):
             for name, array in (("mean", state.mean), ("factor", state.factor.lower)):
                 if array.dtype != backend.dtype:
                     raise CheckFailed(f"in a run in {dtype} the {name} is {array.dtype}")
@@ -190,12 +214,14 @@ def _stays_on_the_device(subject: Subject) -> str:
         from gvibench.check.strict_backend import StrictBackend, watched_arrays
     except ImportError as error:
         raise CheckSkipped("array-api-strict is not installed") from error
-    spec = subject.spec(expectation="gauss-hermite")
+    # A stochastic run moves its draws to the device, and its linear model needs no quadrature.
+    stochastic = subject.is_stochastic
+    spec = subject.spec(**({"model": "linear"} if stochastic else {"expectation": "gauss-hermite"}))
 
     def last_iterate(backend: Any) -> list[np.ndarray]:
-        model = _model(spec, backend)
+        model = build_model(spec, backend)
         mean = backend.asarray(np.full(FEATURES, 0.1))
-        backend.sealed = True
+        backend.sealed = not stochastic
         start = create(subject.name, {}).init(model, mean, 0.5)
         last = _after_steps(subject, model, start, SMALL_STEP)
         backend.sealed = False
@@ -223,7 +249,7 @@ def _is_reproducible(subject: Subject) -> str:
 
 
 def _resumes(subject: Subject) -> str:
-    spec, data = subject.spec(), _data(real=False)
+    spec, data = subject.spec(), made_data(real=False)
 
     def stop(iteration: int, recorder: Recorder, seconds: float) -> None:
         if iteration == 5:
@@ -236,7 +262,7 @@ def _resumes(subject: Subject) -> str:
         except _Stop:
             resumed = execute(spec, data, checkpoint=checkpoint)
         else:
-            raise CheckSkipped("the run ended before it could be stopped")
+            return "a run ends before it could be stopped"
     if difference := _difference(subject.run(), resumed):
         raise CheckFailed(
             f"a run that was stopped and resumed differs in {difference}: keep everything that a "
@@ -264,7 +290,7 @@ def _difference(first: Trace, second: Trace) -> str:
 def _supports_batching(subject: Subject) -> str:
     if not subject.kind.supports_batching:
         return "not declared, so runs are executed separately"
-    specs, data = [subject.spec(seed=seed) for seed in range(3)], _data(real=False)
+    specs, data = [subject.spec(seed=seed) for seed in range(3)], made_data(real=False)
     for spec, batched in zip(specs, run_trials(specs, data), strict=True):
         (single,) = run_trials([spec], data)
         for name, values, expected in (
@@ -290,6 +316,8 @@ CHECKS: dict[str, Callable[[Subject], str]] = {
     "has id, title and reference": _has_metadata,
     "documents its options": _has_documented_options,
     "descends on the linear model": _descends,
+    "has the slope of its step": _has_the_slope_of_its_step,
+    "has an exact surrogate on the linear model": _has_an_exact_surrogate_on_the_linear_model,
     "stays at the optimum": _stays_at_the_optimum,
     "keeps float32 and float64": _keeps_the_precision,
     "stays on the device": _stays_on_the_device,

@@ -37,7 +37,7 @@ class TransferError(AssertionError):
 def watched_arrays(*, may_look: bool = False) -> Iterator[None]:
     """Raise an error on reads of values on the device, unless `may_look` is set.
 
-    Lengths, slices of the first axis and iteration over the rows of a matrix read no values. CuPy
+    Lengths, slices and lists of rows, and iteration over the rows of a matrix read no values. CuPy
     supports them, so they are added here, although the array standard does not have them.
     """
     get = StrictArray.__getitem__
@@ -48,6 +48,8 @@ def watched_arrays(*, may_look: bool = False) -> Iterator[None]:
         return (self[i] for i in range(len(self)))
 
     def item(self: Any, key: Any) -> Any:
+        if isinstance(key, StrictArray):  # the rows of a minibatch
+            return strict.take(self, strict.asarray(key, device=self.device), axis=0)
         return get(self, (key, ...) if isinstance(key, slice | int) else key)
 
     with contextlib.ExitStack() as stack:

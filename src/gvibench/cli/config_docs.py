@@ -24,19 +24,17 @@ from gvibench.study.config import MODELS, Config, Settings, Study
 __all__ = ["FILES", "default_config", "page", "schema", "settings_help"]
 
 DEFAULT_STUDY: dict[str, Any] = {
-    "title": "Eight solvers on bundled data, each with its own tuned step",
+    "title": "What does tuning buy? Five solvers with automatic and with tuned steps",
     "datasets": ["wdbc", "digits-odd-even", "synthetic"],
     "solvers": {
-        "vn": None,
-        "sr-vn": None,
-        "bw-gd": None,
-        "gd": None,
-        "gd-chol": None,
-        "svgd-density": None,
-        "ng-flow": {"step": 0.1, "iterations": 60},
-        "fb-gvi": None,
+        **dict.fromkeys(("vn", "sr-vn", "fr-kl", "bw-gd", "gd-chol")),
+        "VN-tuned": {"solver": "vn", "step": "tuned"},
+        "SR-VN-tuned": {"solver": "sr-vn", "step": "tuned"},
+        "FR-KL-tuned": {"solver": "fr-kl", "step": "tuned"},
+        "BW-GD-tuned": {"solver": "bw-gd", "step": "tuned"},
+        "GD-Chol-tuned": {"solver": "gd-chol", "step": "tuned"},
     },
-    "step": "tuned",
+    "step": "auto",
     "iterations": 300,
     "seeds": 5,
     "tuning": {
@@ -122,7 +120,7 @@ PAGE_HEADER = """\
 # Configure a study
 
 This page lists all settings of a config with their defaults, so that you can write a config of your
-own. The shortest one names a data set, a solver and a step size:
+own. The shortest one names a data set and a solver:
 
 ```yaml
 # config/mine.yaml
@@ -130,7 +128,6 @@ studies:
   mine:
     datasets: [wdbc]
     solvers: [vn]
-    step: 0.5
 ```
 
 ```sh

@@ -30,8 +30,11 @@ Problem = TypeVar("Problem", bound="ProblemSpec")
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "problem": ("model", "beta", "gamma", "sigma"),
-    "expectations": ("expectation", "pieces", "piece_degree", "nodes", "batch", "samples"),
-    "solver": ("solver", "solver_options", "form", "step", "step_decay"),
+    "expectations": (
+        *("expectation", "pieces", "piece_degree", "nodes"),
+        *("batch", "samples", "minibatches", "estimator"),
+    ),
+    "solver": ("solver", "solver_options", "form", "step", "step_rule", "step_options"),
     "start": ("init_scale", "mean_scale", "seed"),
     "budget": ("iterations", "seconds", "tolerance"),
     "recording": ("record_every", "test_every", "record", "snapshots"),
@@ -40,17 +43,25 @@ GROUPS: dict[str, tuple[str, ...]] = {
 """Settings by their heading in `--help`. All others are listed under "further settings"."""
 OTHERS = "further settings"
 
-PAIRS = {"options": "--data-option", "solver_options": "--solver-option"}
+PAIRS = {
+    "options": "--data-option",
+    "solver_options": "--solver-option",
+    "step_options": "--step-option",
+}
 """Flags of the fields that hold mappings. These flags may be repeated."""
 SPECIAL_DEFAULTS = {
     "beta": "the data set's own, as listed by 'gvibench datasets'",
-    "step": "the paper's step for this data set; required if there is none",
+    "step": "auto, a search for each step",
     "split": "the data set's own, else sklearn",
     "scaling": "the data set's own, else none",
     "train_size": "the data set's own, else all rows that are not test rows",
     "test_size": "0.2 of the rows if the split is random and train_size is not set",
 }
-METAVARS = {"path": "FILE", "test_path": "FILE", "dataset": "NAME", "solver": "NAME"}
+METAVARS = {
+    **dict.fromkeys(("path", "test_path"), "FILE"),
+    **dict.fromkeys(("dataset", "solver", "step_rule"), "NAME"),
+    "step": "{X,RULE}",
+}
 
 
 def add_data_flags(parser: argparse.ArgumentParser, *, with_help: bool) -> None:
@@ -198,12 +209,13 @@ def spec_of(options: argparse.Namespace, kind: type[Problem]) -> Problem:
     values = {name: given[name] for name in fields if given.get(name) is not None}
     if "solver" in kind.names():
         values["solver_options"] = _pairs(options.solver_option, "--solver-option")
+        values["step_options"] = _pairs(options.step_option, "--step-option")
     return complete_spec(kind, data_values(options), values, "command line", from_text=True)
 
 
 def validate_flags_beside_spec(options: argparse.Namespace, kind: "type[Spec]") -> None:
     """Raise an error if settings are given as flags in addition to `--spec`."""
-    settings = {*kind.names(), "solver_option", "data_option"} - {"data"}
+    settings = {*kind.names(), "solver_option", "step_option", "data_option"} - {"data"}
     for name, value in sorted(vars(options).items()):
         if value is not None and (name in settings or name.startswith("data.")):
             flag = _flag(name.removeprefix("data."))

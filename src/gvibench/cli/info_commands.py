@@ -1,10 +1,11 @@
 """Provide the commands about what is installed: datasets, solvers, new, check and doctor."""
 
 from pathlib import Path
+from typing import Any
 
 from gvibench.cli.arguments import Options, Subparsers
 from gvibench.errors import UserError
-from gvibench.registry import DATASETS, SOLVERS
+from gvibench.registry import DATASETS, SOLVERS, STEP_RULES
 
 __all__ = ["add_commands"]
 
@@ -13,7 +14,7 @@ def add_commands(subparsers: Subparsers) -> None:
     """Add the commands."""
     datasets = subparsers.add_parser("datasets", help="list the data sets")
     datasets.set_defaults(command=_datasets)
-    solvers = subparsers.add_parser("solvers", help="list the solvers and their options")
+    solvers = subparsers.add_parser("solvers", help="list the solvers and the step rules")
     solvers.set_defaults(command=_solvers)
 
     new = subparsers.add_parser("new", help="create a package for your own solver")
@@ -52,11 +53,29 @@ def _datasets(options: Options) -> None:
 def _solvers(options: Options) -> None:
     from gvibench.spec.documentation import documentation
 
+    print("solvers, with the step rules that they support:")
     for name in SOLVERS.names():
         solver = SOLVERS.load(name)
-        print(f"{name:14} {solver.title:14} {solver.reference}")
+        print(f"{name:14} {solver.title:15} {_supported_steps(solver):10} {solver.reference}")
         for option, text in documentation(solver).items():
             print(f"{'':14}   {option} = {getattr(solver, option)!r}: {text}")
+    print("\nstep rules:")
+    for name in STEP_RULES.names():
+        rule = STEP_RULES.load(name)
+        summary, *_ = (rule.__doc__ or "").splitlines() or [""]
+        print(f"{name:14} {summary}")
+        for setting, text in documentation(rule).items():
+            if setting != "step":
+                default = getattr(rule, setting, None)
+                value = "required" if default is None else repr(default)
+                print(f"{'':14}   {setting} = {value}: {text}")
+
+
+def _supported_steps(solver: Any) -> str:
+    """Return which step rules a solver supports, in a few characters."""
+    if not solver.has_step:
+        return "no step"
+    return "any" if solver.has_slope() else "not auto"
 
 
 def _new(options: Options) -> None:

@@ -95,9 +95,11 @@ def _plan(options: Options) -> None:
     from gvibench.spec.messages import duration
     from gvibench.study.cost import estimate_cost, suggest_pack
     from gvibench.study.expand import require_own_files
+    from gvibench.study.extras import require_data_extra
 
     plan = _read_plan(options)
     require_own_files(plan)
+    require_data_extra(plan)
     total, remaining = estimate_cost(plan), estimate_cost(plan, unfinished=True)
     cores = os.cpu_count() or 1
     print(f"{total.jobs.total()} jobs: {total.counted()}")

@@ -19,7 +19,7 @@ from gvibench.errors import Interrupted, UserError
 from gvibench.models.base import Model
 from gvibench.numerics.base import Array
 from gvibench.numerics.gaussian import CovarianceFactor, Factor, PrecisionFactor
-from gvibench.solvers.base import Solver, State
+from gvibench.solvers.base import Search, Solver, State
 from gvibench.store.checkpoints import KIND
 from gvibench.store.zarrzip import Group, StoredGroup, open_zip, write_zip
 
@@ -98,6 +98,8 @@ def _to_group(state: State, recorder: Recorder, seconds: float) -> Group:
             "evaluations": state.evaluations,
             "flow_time": state.flow_time,
             "sign_flips": int(state.sign_flips),
+            "step": state.step,
+            "search": None if state.search is None else list(state.search[:-1]),
             "seconds": seconds,
             "memory": ["none" if part is None else "array" for part in memory],
             "memory_is_tuple": isinstance(state.memory, tuple),
@@ -135,9 +137,11 @@ def _from_group(
         int(attrs["iteration"]),
         read("mean"),
         factor,
-        evaluations=int(attrs["evaluations"]),
+        evaluations=float(attrs["evaluations"]),
         flow_time=float(attrs["flow_time"]),
         sign_flips=int(attrs["sign_flips"]),
+        step=float(attrs["step"]),
+        search=None if attrs["search"] is None else Search(*attrs["search"]),
         memory=parts if attrs["memory_is_tuple"] else parts[0],
     )
     recorder.restore(group.group("recorded").read_all(), state)

@@ -107,6 +107,8 @@ def _build_trace(
         "reason": run.reason,
         "iterations_done": run.recorder.iteration[-1],
         "step_used": run.spec.step,
+        **run.trial_counts(),
+        "results": run.solver.results(run.state),
         "solver_form": "dense" if run.reduction is None else "reduced",
         "n_train": len(data.train_y),
         "n_test": len(data.test_y),

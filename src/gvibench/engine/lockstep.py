@@ -70,7 +70,7 @@ def _step_lockstep(runs: Sequence[Run]) -> None:
     try:
         while state is start or not first.is_recorded(state.iteration):
             timer.start()
-            following = first.solver.step(state, first.model, first.step_size(state.iteration))
+            following = first.rule.advance(first.solver, state, first.model)
             timer.stop()
             computed = first.recorder.objectives_of(following)
             for run, objective in zip(runs, computed.objective.tolist(), strict=True):

@@ -13,9 +13,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from gvibench import models, numerics
-from gvibench.engine.optimum_search import collapsed, descend, loss_at, maximise_posterior
+from gvibench.engine.optimum_search import descend
 from gvibench.errors import Diverged, UserError
 from gvibench.models.base import Model
+from gvibench.models.map_estimate import collapsed, loss_at, maximise_posterior
 from gvibench.models.protocols import Oracle, Rows
 from gvibench.models.reduction import reduce_problem
 from gvibench.numerics.base import Array, Backend
@@ -107,7 +108,7 @@ def _find(spec: ProblemSpec, data: Prepared, backend: Backend, code: str) -> Opt
         return models.build(run, backend, train, test, multiplicity=multiplicity)
 
     model = model_at(spec.gamma)
-    mean, oracle, iterations = maximise_posterior(model)
+    mean, oracle, iterations, _ = maximise_posterior(model, np.zeros(model.d))
     factor: Factor = collapsed(model)
     for gamma in _temperatures(spec):
         model = model_at(gamma)

@@ -1,16 +1,14 @@
-"""Search for the optimum of a problem: Newton steps to the MAP estimate, then damped VN."""
+"""Search for the optimum of a problem by damped VN."""
 
 from dataclasses import dataclass
-
-import numpy as np
 
 from gvibench.errors import Diverged
 from gvibench.models.base import Model
 from gvibench.models.protocols import Oracle
 from gvibench.numerics.base import Array
-from gvibench.numerics.gaussian import CovarianceFactor, Factor, PrecisionFactor
+from gvibench.numerics.gaussian import Factor, PrecisionFactor
 
-__all__ = ["collapsed", "descend", "loss_at", "maximise_posterior"]
+__all__ = ["descend"]
 
 MAX_ITERATIONS = 3000
 PATIENCE = 15
@@ -18,46 +16,6 @@ PATIENCE = 15
 MIN_STEP = 1e-8
 SUFFICIENT = 0.25
 """Minimum decrease of a good step, as a share of the decrease predicted by the slope."""
-
-
-def collapsed(model: Model) -> CovarianceFactor:
-    """Return the covariance V = 0."""
-    return CovarianceFactor(model.backend, np.zeros((model.d, model.d)))
-
-
-def maximise_posterior(model: Model) -> tuple[Array, Oracle, int]:
-    """Find the MAP estimate, which minimises the loss at a point (V = 0), by damped Newton steps.
-
-    Return the mean, the oracle there and the number of iterations.
-    """
-    point = collapsed(model)
-    mean = np.zeros(model.d)
-    oracle = model.full_oracle(mean, point, "hessian")
-    value = loss_at(model, mean, oracle)
-    for iteration in range(MAX_ITERATIONS):
-        lower = model.backend.cholesky(oracle.curvature, "H")
-        direction = PrecisionFactor(model.backend, lower).covariance_times(oracle.gradient)
-        decrement = float(oracle.gradient @ direction)
-        step = 1.0
-        while step > MIN_STEP:
-            candidate = mean - step * direction
-            candidate_oracle = model.full_oracle(candidate, point, "hessian")
-            candidate_value = loss_at(model, candidate, candidate_oracle)
-            if candidate_value <= value - 1e-4 * step * decrement:
-                break
-            step /= 2
-        else:
-            return mean, oracle, iteration  # no step decreases the loss: rounding level
-        mean, oracle, value = candidate, candidate_oracle, candidate_value
-        # Convergence is quadratic, so the step just taken has reached rounding level.
-        if decrement <= 1e-16 * (1.0 + abs(value)):
-            return mean, oracle, iteration + 1
-    return mean, oracle, MAX_ITERATIONS
-
-
-def loss_at(model: Model, mean: Array, oracle: Oracle) -> float:
-    """Return the loss with its prior at a point (V = 0)."""
-    return float(oracle.value + 0.5 * model.beta * (mean @ mean))
 
 
 def descend(model: Model, mean: Array, precision: Array) -> tuple[Array, Factor, Oracle, int]:

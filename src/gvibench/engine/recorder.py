@@ -25,6 +25,8 @@ BLOW_UP = 1e6
 diverged. A run that ends above its start by less has failed (see `endings`)."""
 FIRST_TEST = METRICS.index(TEST_METRICS[0])
 """Column of the first test metric. The others follow it."""
+OF_STEPS = ("evaluations", "step")
+"""Columns whose values are known on the host."""
 NO_TEST = [math.nan] * len(TEST_METRICS)
 """Test metrics of a record at which they are not due."""
 
@@ -49,7 +51,7 @@ class Recorder:
         self.objective_only = objective_only
         self._schedule = Schedule(spec)
         self._extras = [name for name in spec.record if name in EXTRA_SCALARS]
-        self._columns = [*METRICS, *self._extras]
+        self._columns = [*METRICS, *self._extras, *OF_STEPS]
         if objective_only:
             self._columns = ["objective"] if spec.tolerance is None else ["objective", "grad_norm"]
         self._stores_means = spec.snapshots > 0
@@ -150,6 +152,8 @@ class Recorder:
 
     def objectives_of(self, state: State) -> Objectives:
         """Return the objectives of a state, on the device."""
+        if state.search is not None and state.search.objectives is not None:
+            return state.search.objectives
         return self.model.objectives(state.mean, state.factor, state.oracle.value)
 
     def check(self, objectives: list[Array], last_iteration: int) -> None:
@@ -192,6 +196,8 @@ class Recorder:
         """Return the recorded values along the iterations, by name."""
         table = self._table()
         columns = {name: table[:, k] for k, name in enumerate(self._columns)}
+        if not self.objective_only:
+            columns["data_passes"] = columns["evaluations"] * self.model.data_share
         return {**columns, "seconds": np.array(self._seconds)}
 
     def dump(self) -> dict[str, np.ndarray]:
@@ -258,6 +264,8 @@ class Recorder:
             extras = [EXTRA_SCALARS[name](model, state) for name in self._extras]
             metrics = model.backend.xp.concatenate([metrics, model.backend.pack(extras)])
         row = model.backend.to_host(metrics).tolist()
+        if not self.objective_only:
+            row += [state.evaluations, state.step]
         if len(row) < len(self._columns):
             row[FIRST_TEST:FIRST_TEST] = NO_TEST
         self._numbers.extend(row)
@@ -308,17 +316,11 @@ def _factor_norm(model: Model, state: State) -> Array:
     return model.backend.xp.sqrt(state.factor.variances_total() + extra)
 
 
-def _data_passes(model: Model, state: State) -> float:
-    share = 1.0 if model.sampling is None else min(model.sampling.batch, model.n) / model.n
-    return state.evaluations * share
-
-
 EXTRA_SCALARS: dict[str, Callable[[Model, State], Array]] = {
     "cov_eig_min": lambda model, state: _eigenvalues(model, state)[-1],
     "cov_eig_max": lambda model, state: _eigenvalues(model, state)[0],
     "factor_norm": _factor_norm,
     "sign_flips": lambda model, state: state.sign_flips,
-    "data_passes": _data_passes,
     "flow_time": lambda model, state: state.flow_time,
     "objective_exact": lambda model, state: model.exact_objective(state.mean, state.factor),
 }

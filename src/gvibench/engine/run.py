@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gvibench import models, solvers
+from gvibench import models, solvers, steps
 from gvibench.engine.checkpointing import Checkpoints
 from gvibench.engine.endings import gradient_tolerance, judge, settled_tolerance
 from gvibench.engine.recorder import Recorder
-from gvibench.errors import Diverged, UserError
+from gvibench.errors import Diverged, Stopped, UserError
 from gvibench.models.protocols import Objectives, Rows
 from gvibench.models.reduction import Reduction, reduce_problem
 from gvibench.numerics.base import Array, Backend
@@ -84,6 +84,7 @@ class Run:
             )
         self.spec = spec
         self.solver = solvers.create(spec.solver, spec.solver_options)
+        self.rule = steps.create(spec.step_rule, spec.step, spec.step_options)
         self._build_model(data, backend)
         self.recorder = Recorder(spec, self.model, objective_only)
         self.seconds = 0.0
@@ -121,6 +122,7 @@ class Run:
         """Whether its steps can be batched with those of similar runs."""
         return (
             self.solver.supports_batching
+            and not self.rule.searches
             and self.model.supports_batching
             and self.reduction is None  # the basis depends on the initial mean
             and self.spec.seconds is None
@@ -148,10 +150,6 @@ class Run:
         if no_step and self.is_active:
             self._end("failed", no_step)
 
-    def step_size(self, iteration: int) -> float:
-        """Return the size of the step that follows an iteration."""
-        return self.spec.step / (1.0 + self.spec.step_decay * iteration)
-
     def is_recorded(self, iteration: int) -> bool:
         """Return whether an iteration is recorded."""
         return iteration == self.spec.iterations or self.recorder.wants(iteration)
@@ -164,6 +162,11 @@ class Run:
         next_iteration = self.state.iteration + 1
         try:
             self._accept(*(result or self._take_steps(self._steps_between_syncs)))
+        except Stopped as cause:
+            reason = f"{cause} after {self.state.iteration} iterations"
+            if cause.failed:
+                self._end("failed", reason)
+            self._budget, self._ended = reason, True
         except Diverged as cause:
             if self._steps_between_syncs == 1:
                 self._end("diverged", f"at iteration {next_iteration}: {cause}")
@@ -183,6 +186,16 @@ class Run:
             self._checkpoints.update(state, self.recorder, self.seconds)
         if self._progress is not None:
             self._progress(state.iteration, self.recorder, self.seconds)
+
+    def trial_counts(self) -> dict[str, int]:
+        """Return the numbers of trial steps that the step rule did not take, for the trace."""
+        search = self.state.search
+        rejected, screened, indefinite = search.counts if search is not None else (0, 0, 0)
+        return {
+            "rejected_steps": rejected,
+            "screened_steps": screened,
+            "indefinite_steps": indefinite,
+        }
 
     def finish(self) -> dict[str, Any]:
         """Record the last state and return the means and factors for the trace."""
@@ -215,8 +228,14 @@ class Run:
         objectives = []
         for _ in range(count):
             timer.start()
-            state = self.solver.step(state, self.model, self.step_size(state.iteration))
-            timer.stop()
+            try:
+                state = self.rule.advance(self.solver, state, self.model)
+            except Stopped:
+                if state is self.state:
+                    raise
+                break  # the next call has no step either
+            finally:
+                timer.stop()
             computed = self.recorder.objectives_of(state)
             objectives.append(computed.objective)
             if count > 1 and self.is_recorded(state.iteration):
@@ -228,8 +247,8 @@ class Run:
         """Take one step and discard it, so that compilation is not part of the solver time."""
         timer = self.model.backend.timer()
         timer.start()
-        with contextlib.suppress(Diverged):  # the run itself will diverge and report it
-            self.solver.step(self.state, self.model, self.spec.step)
+        with contextlib.suppress(Diverged, Stopped):  # the run itself will end and report it
+            self.rule.advance(self.solver, self.state, self.model)
         timer.stop()
         self.warmup_seconds = timer.read()
 

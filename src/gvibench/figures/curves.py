@@ -1,4 +1,4 @@
-"""Draw curves of all solvers against iterations or solver time: `gap`, `test` and their like."""
+"""Draw curves of all solvers against their cost or solver time: `gap`, `test` and their like."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 
 from gvibench.analysis.bands import band_table
 from gvibench.analysis.configurations import Configuration, configurations, unique, usable
+from gvibench.analysis.costs import COSTS, Cost, cost_of
 from gvibench.analysis.gaps import final_values, gap
 from gvibench.analysis.ranking import Ranking
 from gvibench.errors import UserError
@@ -22,6 +23,7 @@ from gvibench.figures.notes import (
     best_note,
     floor_note,
     oscillation_note,
+    other_limits_note,
     reference_name,
     seeds_note,
     shortened_note,
@@ -39,13 +41,8 @@ __all__ = [
     "plot_test_metrics_over_time",
 ]
 
-ITERATION, SECONDS = "iteration", "seconds"
-"""Column of the horizontal axis in the table."""
-AXIS_LABELS = {ITERATION: "iteration", SECONDS: "solver time [s]"}
-AXIS_NOTES: dict[str, list[str]] = {
-    ITERATION: [],
-    SECONDS: ["lines begin with the first recorded step and end where the first seed stopped"],
-}
+TIME = COSTS["seconds"]
+TIME_NOTE = "lines begin with the first recorded step and end where the first seed stopped"
 
 
 @dataclass(frozen=True)
@@ -63,23 +60,23 @@ class _Quantity:
 
 
 def plot_gap(dataset: xr.Dataset, style: Mapping[str, Any]) -> Drawing:
-    """Draw the objective gap against iterations, one panel per problem and one line per solver."""
-    return _plot(dataset, style, ITERATION, [_gap_of(dataset)])
+    """Draw the objective gap against the cost, one panel per problem and one line per solver."""
+    return _plot(dataset, style, cost_of(dataset), [_gap_of(dataset)])
 
 
 def plot_gap_over_time(dataset: xr.Dataset, style: Mapping[str, Any]) -> Drawing:
     """Draw the objective gap against solver time."""
-    return _plot(dataset, style, SECONDS, [_gap_of(dataset)])
+    return _plot(dataset, style, TIME, [_gap_of(dataset)])
 
 
 def plot_test_metrics(dataset: xr.Dataset, style: Mapping[str, Any]) -> Drawing:
-    """Draw the test NLL and the test accuracy against iterations."""
-    return _plot(dataset, style, ITERATION, _test_metrics(dataset))
+    """Draw the test NLL and the test accuracy against the cost."""
+    return _plot(dataset, style, cost_of(dataset), _test_metrics(dataset))
 
 
 def plot_test_metrics_over_time(dataset: xr.Dataset, style: Mapping[str, Any]) -> Drawing:
     """Draw the test NLL and the test accuracy against solver time."""
-    return _plot(dataset, style, SECONDS, _test_metrics(dataset))
+    return _plot(dataset, style, TIME, _test_metrics(dataset))
 
 
 def draw_gap(axes: Axes, dataset: xr.Dataset, center: str) -> None:
@@ -90,13 +87,13 @@ def draw_gap(axes: Axes, dataset: xr.Dataset, center: str) -> None:
             f"there are {len(names)} panels to draw ({', '.join(names)}) and one ax: leave out ax, "
             "or choose one data set"
         )
-    quantity = _gap_of(dataset)
-    table, _ = _table(dataset, shown, ITERATION, [quantity], center)
+    quantity, cost = _gap_of(dataset), cost_of(dataset)
+    table, _ = _table(dataset, shown, cost, [quantity], center)
     styles = visible(table, line_styles_of(shown))
-    draw_bands(axes, table, ITERATION, styles)
+    draw_bands(axes, table, cost.curve, styles)
     positive_log(axes)
-    scale_iterations(axes, largest(table, ITERATION))
-    axes.set(xlabel=AXIS_LABELS[ITERATION], ylabel=quantity.label)
+    scale_iterations(axes, largest(table, cost.curve), table[cost.curve].min())
+    axes.set(xlabel=cost.axis, ylabel=quantity.label)
     if styles:
         axes.legend(handles=[legend_entry(line, look) for line, look in styles.items()])
 
@@ -118,11 +115,11 @@ def _test_metrics(dataset: xr.Dataset) -> list[_Quantity]:
 
 
 def _plot(
-    dataset: xr.Dataset, style: Mapping[str, Any], x: str, quantities: Sequence[_Quantity]
+    dataset: xr.Dataset, style: Mapping[str, Any], cost: Cost, quantities: Sequence[_Quantity]
 ) -> Drawing:
     configs = configurations(dataset)
     shown = Ranking.of(dataset).best_lines(configs)
-    table, oscillating = _table(dataset, shown, x, quantities, style["center"])
+    table, oscillating = _table(dataset, shown, cost, quantities, style["center"])
     names = unique(config.panel for config in shown)
     unusable = {
         name: unusable_note((config.line, config) for config in shown if config.panel == name)
@@ -131,27 +128,31 @@ def _plot(
     notes = [*seeds_note(dataset, style), *oscillation_note(oscillating)]
     if quantities[0].floor is not None:
         notes += floor_note(table["low"], quantities[0].floor)
-    notes += [*best_note(configs, shown), *shortened_note(dataset, shown), *AXIS_NOTES[x]]
-    panels = _draw(table, x, quantities, line_styles_of(shown), style, unusable, notes)
+    notes += [*best_note(configs, shown), *shortened_note(dataset, shown)]
+    notes += [TIME_NOTE] if cost is TIME else []
+    if quantities[0].floor is not None:
+        notes += other_limits_note(dataset, shown)
+    panels = _draw(table, cost, quantities, line_styles_of(shown), style, unusable, notes)
     return Drawing(panels.figure, shown, table)
 
 
 def _table(
     dataset: xr.Dataset,
     shown: Sequence[Configuration],
-    x: str,
+    cost: Cost,
     quantities: Sequence[_Quantity],
     center: str,
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return the bands of all lines, and the names of lines that oscillate."""
-    clock = dataset[SECONDS] if x == SECONDS else None
+    x, clock = cost.curve, dataset[cost.curve]
     parts, oscillating = [], []
     for quantity in quantities:
         values = quantity.values
         if quantity.floor is not None:
             # Values are clipped first because a geometric mean with a zero cannot be drawn.
             values = values.clip(min=quantity.floor)
-        part = band_table(values, shown, center, clock).rename(columns={"at": x})
+        part = band_table(values, shown, center, clock, is_time=cost is TIME)
+        part = part.rename(columns={"at": x})
         part, lines = thin(part, x)
         oscillating += lines
         if len(quantities) > 1:
@@ -162,7 +163,7 @@ def _table(
 
 def _draw(
     table: pd.DataFrame,
-    x: str,
+    cost: Cost,
     quantities: Sequence[_Quantity],
     styles: Mapping[str, LineStyle],
     style: Mapping[str, Any],
@@ -170,7 +171,7 @@ def _draw(
     notes: Iterable[str],
 ) -> Panels:
     """Draw the table, one panel per problem with one row of axes per quantity."""
-    names = list(panel_notes)
+    names, x = list(panel_notes), cost.curve
     rows = [quantity.name for quantity in quantities] if len(quantities) > 1 else []
     panels = band_panels(table, x, names, styles, style, rows)
     is_cut = False
@@ -180,10 +181,10 @@ def _draw(
         is_log = is_gap or (not quantity.is_share and needs_log(values))
         for name in names:
             axes = panels.axes(name, k)
-            if x == SECONDS:
+            if cost is TIME:
                 scale_cost(axes)
             else:
-                scale_iterations(axes, largest(table, x))
+                scale_iterations(axes, largest(table, x), table[x].min())
             if is_log:
                 axes.set_yscale("log")
             if not is_gap:
@@ -196,7 +197,7 @@ def _draw(
         panels.note(name, note)
     panels.note_hidden_lines(quantities[0].floor)
     labels = [quantity.label for quantity in quantities]
-    panels.label(AXIS_LABELS[x], labels if len(labels) > 1 else labels[0])
+    panels.label(cost.axis, labels if len(labels) > 1 else labels[0])
     cut_note = ["y axes leave out the start of some lines and parts of bands"] if is_cut else []
     entries = [legend_entry(line, look) for line, look in visible(table, styles).items()]
     panels.legend(entries, [*notes, *cut_note])

@@ -9,6 +9,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from gvibench.analysis.configurations import Configuration, configurations, unique
+from gvibench.analysis.costs import COSTS, Cost, cost_of
 from gvibench.analysis.efforts import LEVELS, efforts
 from gvibench.analysis.ranking import Ranking
 from gvibench.figures.bands import visible
@@ -18,16 +19,14 @@ from gvibench.figures.notes import best_note, reference_name
 from gvibench.figures.panels import Panels
 from gvibench.figures.style import LineStyle, line_styles_of
 
-__all__ = ["MIN_ITERATIONS", "MIN_SECONDS", "draw_ecdf", "plot", "stand_in"]
+__all__ = ["draw_ecdf", "panels_of", "plot", "stand_in"]
 
-MIN_ITERATIONS, MIN_SECONDS = 1.0, 1e-9
-"""Smallest costs. A run that starts within the level has no cost, but the axis is logarithmic."""
 BEYOND = 10.0
 """Ratio of the stand-in for targets that were not reached to the largest cost."""
 
 
 def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> Drawing:
-    """Draw the share of targets reached against iterations and against solver time.
+    """Draw the share of targets reached against the cost of the study and solver time.
 
     A target is a problem, a seed and a level of the objective gap. It is reached when the gap is
     at most the level for the first time. Costs are absolute, unlike those of `profile`. Targets
@@ -48,10 +47,16 @@ def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> Drawing:
         draw_ecdf(panels.axes(name), table[table["panel"] == name], "cost", styles)
     panels.note_hidden_lines()
     panels.label("cost", "share of targets reached")
-    panels.axes("iterations").set_xlabel("iterations")
-    panels.axes("solver time").set_xlabel("solver time [s]")
+    for name, cost in panels_of(dataset).items():
+        panels.axes(name).set_xlabel(cost.axis)
     panels.legend([legend_entry(line, look) for line, look in styles.items()], notes)
     return Drawing(panels.figure, shown, table)
+
+
+def panels_of(dataset: xr.Dataset) -> dict[str, Cost]:
+    """Return the costs to show, by the names of their panels: that of the study, and time."""
+    costs = unique([cost_of(dataset), COSTS["seconds"]])
+    return {"solver time" if cost.name == "seconds" else cost.noun: cost for cost in costs}
 
 
 def _table(dataset: xr.Dataset, shown: Sequence[Configuration]) -> pd.DataFrame:
@@ -59,18 +64,15 @@ def _table(dataset: xr.Dataset, shown: Sequence[Configuration]) -> pd.DataFrame:
     seeds = dataset["seed"].values.tolist()
     reached = efforts(dataset, [("first", level) for level in LEVELS])
     parts = []
-    for panel, field, least in (
-        ("iterations", "iterations", MIN_ITERATIONS),
-        ("solver time", "seconds", MIN_SECONDS),
-    ):
+    for panel, cost in panels_of(dataset).items():
         rows = [
-            (panel, config.line, config.panel, seeds[run], level, getattr(effort, field)[run])
+            (panel, config.line, config.panel, seeds[run], level, effort.cost(cost.name)[run])
             for config in shown
             for run in config.runs
             for (_, level), effort in reached.items()
         ]
         part = pd.DataFrame(rows, columns=["panel", "line", "problem", "seed", "level", "cost"])
-        part["cost"] = part["cost"].clip(lower=least)
+        part["cost"] = part["cost"].clip(lower=cost.least)
         parts.append(stand_in(part, "cost"))
     return pd.concat(parts, ignore_index=True)
 

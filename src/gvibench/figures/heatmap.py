@@ -18,7 +18,7 @@ from gvibench.analysis.configurations import configurations, unique
 from gvibench.figures.drawing import Drawing
 from gvibench.figures.notes import floor_note, reference_name
 from gvibench.figures.panels import POINTS_PER_INCH, Panels, fill
-from gvibench.figures.sensitivity import final_gaps
+from gvibench.figures.sensitivity import final_gaps, with_step_size
 from gvibench.figures.style import FLOOR
 
 __all__ = ["plot"]
@@ -46,11 +46,12 @@ def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> Drawing:
     A cell has the colour of the centre of its final gaps. A cross marks a cell in which all seeds
     diverged or failed. A dagger or a dot marks one in which some did.
     """
-    configs = configurations(dataset)
+    configs, left_out = with_step_size(configurations(dataset))
     table = _table(final_gaps(dataset, configs), style["center"])
     label = f"final objective gap to the {reference_name(dataset)} [nat]"
     count = len(unique(dataset["seed"].values.tolist()))
     notes = [f"{CENTERS[style['center']][0]} over {count} seeds"] if count > 1 else []
+    notes += left_out
     return Drawing(_draw(table, style, label, notes).figure, configs, table)
 
 

@@ -74,8 +74,8 @@ def scale_cost(axes: Axes) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-def scale_iterations(axes: Axes, last: float) -> None:
-    """Make the x axis logarithmic, but including zero, if the figure has many iterations.
+def scale_iterations(axes: Axes, last: float, first: float = 0.0) -> None:
+    """Make the x axis logarithmic if the figure has many iterations, including zero if needed.
 
     Parameters
     ----------
@@ -83,10 +83,15 @@ def scale_iterations(axes: Axes, last: float) -> None:
         Axes to change.
     last
         Largest number of iterations in any panel, so that all panels have the same scale.
+    first
+        Smallest number, zero for iterations and one for evaluations.
     """
     if last >= MIN_LOG_ITERATIONS:
-        axes.set_xscale("symlog", linthresh=1, linscale=0.4)
-    axes.set_xlim(left=0)
+        if first > 0:
+            axes.set_xscale("log")
+        else:
+            axes.set_xscale("symlog", linthresh=1, linscale=0.4)
+    axes.set_xlim(left=first if first > 0 else 0)  # NaN without any line
 
 
 def _plain(value: float, _: Any) -> str:

@@ -14,6 +14,7 @@ __all__ = [
     "best_note",
     "floor_note",
     "oscillation_note",
+    "other_limits_note",
     "reference_name",
     "seeds_note",
     "shortened_note",
@@ -40,6 +41,17 @@ def seeds_note(dataset: xr.Dataset, style: Mapping[str, Any]) -> list[str]:
     """Return a note on the meaning of lines and bands if there are several seeds."""
     count = len(unique(dataset["seed"].values.tolist()))
     return [f"{CENTERS[style['center']][0]} and min–max over {count} seeds"] if count > 1 else []
+
+
+def other_limits_note(dataset: xr.Dataset, shown: Sequence[Configuration]) -> list[str]:
+    """Return a note on the lines whose gaps do not vanish because they have another limit."""
+    limits: dict[str, str] = dataset.attrs.get("other_limits", {})
+    lines: dict[str, list[str]] = {}
+    for config in shown:
+        if config.solver_id in limits:
+            lines.setdefault(limits[config.solver_id], []).append(config.line)
+    parts = [f"{', '.join(unique(names))} ({limit})" for limit, names in lines.items()]
+    return [f"other limit than the optimum: {'; '.join(parts)}"] if parts else []
 
 
 def unusable_note(named: Iterable[tuple[str, Configuration]]) -> str:
@@ -72,13 +84,17 @@ def oscillation_note(lines: Sequence[str]) -> list[str]:
 
 
 def shortened_note(dataset: xr.Dataset, shown: Sequence[Configuration]) -> list[str]:
-    """Return a note for the lines whose runs end before the longest run of the panel."""
+    """Return a note for the lines whose runs end before the longest run of the panel.
+
+    Runs that have converged need no note.
+    """
     done = np.asarray(dataset["iterations_done"].values)
     ends = {config: int(done[config.usable].max()) for config in shown if len(config.usable)}
+    converged = {c for c in ends if c.endings["converged"] == len(c.usable)}
     lines: dict[str, list[str]] = {}
     for config, end in ends.items():
         longest = max(last for other, last in ends.items() if other.panel == config.panel)
-        if end < longest:
+        if end < longest and config not in converged:
             lines.setdefault(f"at {end} of {longest} iterations", []).append(config.line)
     notes = []
     for where, names in lines.items():

@@ -12,7 +12,7 @@ from gvibench.analysis.efforts import SOLVED, settled
 from gvibench.analysis.ranking import Ranking
 from gvibench.figures.bands import visible
 from gvibench.figures.drawing import Drawing
-from gvibench.figures.ecdf import MIN_ITERATIONS, MIN_SECONDS, draw_ecdf, stand_in
+from gvibench.figures.ecdf import draw_ecdf, panels_of, stand_in
 from gvibench.figures.lines import legend_entry
 from gvibench.figures.notes import best_note, reference_name
 from gvibench.figures.panels import Panels
@@ -24,10 +24,10 @@ __all__ = ["plot", "ratios"]
 def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> Drawing:
     """Draw the share of problems solved within a factor of the best cost.
 
-    One panel counts iterations and the other solver time. A problem is a data set with a seed. It
-    is solved once the gap settles at the level that the figure states. Runs that diverged or failed
-    did not solve theirs. The share of a line is over the problems for which the study has runs of
-    this line.
+    One panel counts the cost of the study and the other one solver time. A problem is a data set
+    with a seed. It is solved once the gap settles at the level that the figure states. Runs that
+    diverged or failed did not solve theirs. The share of a line is over the problems for which the
+    study has runs of this line.
     """
     configs = configurations(dataset)
     shown = Ranking.of(dataset).best_lines(configs)
@@ -52,15 +52,12 @@ def _table(dataset: xr.Dataset, shown: Sequence[Configuration]) -> pd.DataFrame:
     """Return the relative cost of each problem. Unsolved problems have a finite stand-in."""
     seeds = np.asarray(dataset["seed"].values)
     effort = settled(dataset, SOLVED)
-    costs = {
-        "iterations": np.maximum(effort.iterations, MIN_ITERATIONS),
-        "solver time": np.maximum(effort.seconds, MIN_SECONDS),
-    }
     parts = []
-    for panel, cost in costs.items():
+    for panel, cost in panels_of(dataset).items():
+        spent = np.maximum(effort.cost(cost.name), cost.least)
         rows = [
             (panel, line, ratio)
-            for line, values in ratios(shown, seeds, cost).items()
+            for line, values in ratios(shown, seeds, spent).items()
             for ratio in values.tolist()
         ]
         parts.append(stand_in(pd.DataFrame(rows, columns=["panel", "line", "ratio"]), "ratio"))
@@ -90,7 +87,8 @@ def ratios(
 
 def _problems_note(table: pd.DataFrame) -> list[str]:
     """Return a note on the number of problems of each line, if these differ."""
-    counts = table[table["panel"] == "iterations"].groupby("line", sort=False).size().to_dict()
+    first = table[table["panel"] == table["panel"].iloc[0]]
+    counts = first.groupby("line", sort=False).size().to_dict()
     if len(set(counts.values())) == 1:
         return []
     words = ", ".join(f"{line} {count}" for line, count in counts.items())

@@ -21,7 +21,7 @@ from gvibench.figures.panels import Panels
 from gvibench.figures.seeds import draw_seeds
 from gvibench.figures.style import FLOOR, LineStyle, line_styles_of
 
-__all__ = ["final_gaps", "plot"]
+__all__ = ["final_gaps", "plot", "with_step_size"]
 
 SCALE_STYLES: tuple[dict[str, Any], ...] = (
     {"linestyle": "-", "fillstyle": "full"},
@@ -40,13 +40,23 @@ def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> Drawing:
 
     A cross marks a step at which at least one seed diverged or failed.
     """
-    configs = configurations(dataset)
+    configs, notes = with_step_size(configurations(dataset))
     table = final_gaps(dataset, configs)
     scales = _styled_scales(configs)
     label = f"final objective gap to the {reference_name(dataset)} [nat]"
     styles = _with_distinct_markers(line_styles_of(configs))
-    panels = _draw(table, styles, scales, style, label, seeds_note(dataset, style))
+    panels = _draw(table, styles, scales, style, label, [*seeds_note(dataset, style), *notes])
     return Drawing(panels.figure, configs, table)
+
+
+def with_step_size(
+    configs: Sequence[Configuration],
+) -> tuple[list[Configuration], list[str]]:
+    """Return the configurations whose step size is set, and a note on the others."""
+    kept = [config for config in configs if not np.isnan(config.step_size)]
+    others = unique(config.line for config in configs if np.isnan(config.step_size))
+    notes = [f"without a set step size, not shown: {', '.join(others)}"] if others else []
+    return kept, notes
 
 
 def final_gaps(dataset: xr.Dataset, configs: Sequence[Configuration]) -> pd.DataFrame:

@@ -34,6 +34,8 @@ SOLID: Dash = "-"
 DASHED: Dash = (0, (4, 1.5))
 DOTTED: Dash = (0, (1, 1.2))
 DASH_DOTTED: Dash = (0, (5, 1.2, 1, 1.2))
+LONG_DASHED: Dash = (0, (8, 2))
+DOUBLE_DOTTED: Dash = (0, (5, 1.2, 1, 1.2, 1, 1.2))
 DASHES = (SOLID, DASHED, DOTTED, DASH_DOTTED)
 
 
@@ -59,6 +61,13 @@ PALETTE: dict[str, LineStyle] = {
     "svgd-density": LineStyle("#000000", DASH_DOTTED, "P"),
     "ng-flow": LineStyle("#7F7F7F", DOTTED, "X"),
     "fb-gvi": LineStyle("#882255", DOTTED, ">"),
+    "vn-pd": LineStyle("#6CB3BD", LONG_DASHED, "p"),
+    "fr-kl": LineStyle("#BD0DA9", LONG_DASHED, "*"),
+    "fr-r": LineStyle("#467D78", DOUBLE_DOTTED, "h"),
+    "laplace": LineStyle("#4E6B83", DASH_DOTTED, "d"),
+    "advi": LineStyle("#FE0EF2", DOUBLE_DOTTED, "H"),
+    "bam": LineStyle("#5F84DD", LONG_DASHED, "8"),
+    "gsm": LineStyle("#2BC46E", DOUBLE_DOTTED, "|"),
 }
 """Style by solver id, the same in all figures and studies."""
 
@@ -93,13 +102,23 @@ def with_dash(style: LineStyle, number: int) -> LineStyle:
 
 
 def line_styles_of(configs: "Iterable[Configuration]") -> dict[str, LineStyle]:
-    """Return the style of each line, in the order of the study."""
+    """Return the style of each line, in the order of the study.
+
+    If a study has a solver under its own name and, with other settings, under a second name, both
+    have the same colour.
+    """
+    configs = list(configs)
+    own_names = {config.solver for config in configs} & set(PALETTE)
     lines: dict[str, list[str]] = {}
     for config in configs:
-        solver_lines = lines.setdefault(config.solver, [])
+        is_variant = config.solver not in PALETTE and config.solver_id in own_names
+        solver_lines = lines.setdefault(config.solver_id if is_variant else config.solver, [])
         if config.line not in solver_lines:
             solver_lines.append(config.line)
     styles = line_styles(lines)
+    if any(len(solver_lines) > 1 for solver_lines in lines.values()):
+        # The first line of each solver is solid, so that dashes have one meaning.
+        styles = {solver: replace(style, dash=SOLID) for solver, style in styles.items()}
     # All lines of a solver have its colour and differ in their dashes.
     return {
         line: with_dash(styles[solver], k)

@@ -1,7 +1,8 @@
 """Build models, which compute an objective, its gradient g and its curvature H."""
 
 from gvibench.models.base import Model
-from gvibench.models.protocols import Rows, Sampling
+from gvibench.models.protocols import Rows
+from gvibench.models.sampling import Sampling
 from gvibench.numerics.base import Backend
 from gvibench.registry import MODELS
 from gvibench.spec.compatibility import validate_targets
@@ -21,7 +22,7 @@ def build(
     validate_targets(spec, real=not (abs(train.y) == 1).all())
     sampling = None
     if spec.expectation == "stochastic":
-        sampling = Sampling(spec.batch, spec.samples, spec.seed)
+        sampling = Sampling(spec.batch, spec.samples, spec.seed, spec.estimator, spec.minibatches)
     exact_loss = None
     if "objective_exact" in spec.record:
         exact_loss = kind.build_loss(backend, spec.replace(expectation="exact"))

@@ -9,15 +9,18 @@ import math
 from collections.abc import Iterator
 from typing import ClassVar
 
-from gvibench.models.protocols import Curvature, Objectives, Oracle, PointwiseLoss, Rows, Sampling
+from gvibench.models.protocols import Curvature, Objectives, Oracle, PointwiseLoss, Rows
+from gvibench.models.remembering import Remembering
+from gvibench.models.sampling import Sampling, sampled_oracle
+from gvibench.models.surrogate import surrogate_change
 from gvibench.numerics.base import Array, Backend
-from gvibench.numerics.gaussian import Factor, times
+from gvibench.numerics.gaussian import Factor, diagonal, times
 from gvibench.spec.run import RunSpec
 
 __all__ = ["Model"]
 
 
-class Model:
+class Model(Remembering):
     """Sum of row losses with a Gaussian prior, which solvers minimise and runs record.
 
     Parameters
@@ -54,6 +57,7 @@ class Model:
         multiplicity: int = 1,
         exact_loss: PointwiseLoss | None = None,
     ) -> None:
+        super().__init__()
         self.backend = backend
         self.loss = loss
         self.exact_loss = exact_loss
@@ -93,6 +97,11 @@ class Model:
         raise NotImplementedError
 
     @property
+    def data_share(self) -> float:
+        """Share of the training rows that an evaluation by a solver uses."""
+        return 1.0 if self.sampling is None else self.sampling.share(self.n)
+
+    @property
     def supports_batching(self) -> bool:
         """Whether several runs can be evaluated in one call."""
         if self.sampling is not None or self.multiplicity > 1 or not self._binary:
@@ -110,10 +119,13 @@ class Model:
         """
         if self.sampling is None:
             return self.full_oracle(mean, factor, curvature)
-        return self._sampled_oracle(self.sampling, mean, factor, curvature, iteration)
+        return sampled_oracle(self, self.sampling, mean, factor, curvature, iteration)
 
     def full_oracle(self, mean: Array, factor: Factor, curvature: Curvature) -> Oracle:
         """Return value, gradient and curvature from one pass over all rows, without sampling."""
+        if curvature == "factor":
+            oracle = self.full_oracle(mean, factor, "hessian")
+            return oracle._replace(curvature=oracle.curvature @ factor.root(), kind=curvature)
         if self._fused is None:
             sums = self._blocked_oracle(mean, factor, curvature)
         else:
@@ -124,6 +136,42 @@ class Model:
     def penalty(self, mean: Array) -> tuple[Array, Array]:
         """Return a penalty on the mean and its gradient. Models without penalty return zeros."""
         return 0.0, 0.0
+
+    def surrogate(
+        self, mean: Array, factor: Factor, oracle: Oracle, new_mean: Array, new_factor: Factor
+    ) -> Array:
+        """Return the change of the objective if the expected loss were quadratic.
+
+        See `gvibench.models.surrogate`. A penalty on the mean is counted exactly.
+        """
+        return surrogate_change(self, mean, factor, oracle, new_mean, new_factor)
+
+    def penalty_beyond_gradient(self, mean: Array, new_mean: Array) -> Array:
+        """Return the change of the penalty on the mean minus its linear approximation."""
+        return 0.0
+
+    # Sums over the coordinates of the problem before any reduction
+
+    def square_sum(self, matrix: Array) -> Array:
+        """Return the squared Frobenius norm."""
+        total = self.backend.square_sum(matrix)
+        if self.multiplicity == 1:
+            return total
+        return total + (self.multiplicity - 1) * matrix[-1, -1] ** 2
+
+    def trace_of_product(self, first: Array, second: Array) -> Array:
+        """Return tr(first' second)."""
+        total = self.backend.product_sum(first, second)
+        if self.multiplicity == 1:
+            return total
+        return total + (self.multiplicity - 1) * first[-1, -1] * second[-1, -1]
+
+    def total(self, vector: Array) -> Array:
+        """Return the sum of the elements of a vector."""
+        total = vector.sum(axis=-1)
+        if self.multiplicity == 1:
+            return total
+        return total + (self.multiplicity - 1) * vector[-1]
 
     # Functions for recording
 
@@ -147,15 +195,30 @@ class Model:
 
     def fisher_norm(self, factor: Factor, oracle: Oracle) -> Array:
         """Return sqrt(g'Vg + |C'HC - gamma I|_F^2 / 2), the Fisher-Rao norm of the gradient."""
-        backend = self.backend
-        white = (
-            oracle.curvature if oracle.kind == "whitened" else factor.congruence(oracle.curvature)
-        )
-        residual = white - self.gamma_identity
-        square = backend.square_sum(residual)
-        if self.multiplicity > 1:
-            square = square + (self.multiplicity - 1) * residual[-1, -1] ** 2
-        return backend.xp.sqrt(factor.norm_of(oracle.gradient) + 0.5 * square)
+        known = self.recall(oracle, "norm")
+        if known is not None:
+            return known
+        return self._fisher_norm(factor, oracle, self._whiten(factor, oracle))
+
+    def fisher_slope(self, factor: Factor, oracle: Oracle) -> Array:
+        """Return the square of `fisher_norm`, and remember the norm and tr(HV)."""
+        white = self._whiten(factor, oracle)
+        norm = self._fisher_norm(factor, oracle, white)
+        self.remember(oracle, "norm", norm)
+        self.remember(oracle, "trace", self.total(diagonal(self.backend.xp, white)))
+        return norm * norm
+
+    def _whiten(self, factor: Factor, oracle: Oracle) -> Array:
+        """Return C'HC."""
+        if oracle.kind == "hessian":
+            return factor.congruence(oracle.curvature)
+        if oracle.kind == "factor":
+            return factor.root().mT @ oracle.curvature
+        return oracle.curvature
+
+    def _fisher_norm(self, factor: Factor, oracle: Oracle, white: Array) -> Array:
+        square = self.square_sum(white - self.gamma_identity)
+        return self.backend.xp.sqrt(factor.norm_of(oracle.gradient) + 0.5 * square)
 
     def metrics(
         self,
@@ -228,7 +291,7 @@ class Model:
             value = value + xp.sum(f0)
             gradient += f1 @ x
             gram = backend.add_gram(gram, white if curvature == "whitened" else x, f2, buffer)
-        return value, *self._with_prior(gradient, gram, mean, factor, curvature)
+        return value, *self.with_prior(gradient, gram, mean, factor, curvature)
 
     def _blocks(self, rows: Rows) -> Iterator[tuple[Array, Array, Array]]:
         row_bytes = self.d * self.backend.dtype.itemsize
@@ -251,35 +314,7 @@ class Model:
         loss.expect(mu, s2, y, f0, f1, f2)
         return f0, f1, f2
 
-    def _sampled_oracle(
-        self,
-        sampling: Sampling,
-        mean: Array,
-        factor: Factor,
-        curvature: Curvature,
-        iteration: int,
-    ) -> Oracle:
-        import numpy as np  # imported here, because planning loads models without NumPy
-
-        xp, backend = self.backend.xp, self.backend
-        batch = min(sampling.batch, self.n)
-        # The draws are made on the host and depend on (seed, iteration) only. They are the same on
-        # all devices, and a run can be resumed.
-        rng = np.random.default_rng([sampling.seed, 1, iteration])
-        picked = np.sort(rng.choice(self.n, batch, replace=False))
-        draws = backend.asarray(rng.standard_normal((sampling.samples, self.d)))
-        x, y = self.train.x[xp.asarray(picked)], self.train.y[xp.asarray(picked)]
-        white = factor.whiten(x)
-        predictors = (x @ mean)[:, None] + white @ draws.T
-        f0, f1, f2 = (xp.mean(f, axis=1) for f in self.loss.at(predictors, y[:, None]))
-        scale = self.n / batch
-        gram = xp.zeros((self.d, self.d), dtype=backend.dtype)
-        rows = white if curvature == "whitened" else x
-        gram = backend.add_gram(gram, rows, scale * f2, white)
-        gradient, gram = self._with_prior(scale * (f1 @ x), gram, mean, factor, curvature)
-        return self._penalised(scale * xp.sum(f0), gradient, gram, mean, curvature)
-
-    def _with_prior(
+    def with_prior(
         self, gradient: Array, gram: Array, mean: Array, factor: Factor, curvature: Curvature
     ) -> tuple[Array, Array]:
         """Add the prior to the sums over rows. Only the lower triangle of `gram` is set."""

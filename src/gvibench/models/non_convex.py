@@ -20,3 +20,8 @@ class NonConvexModel(LogisticModel):
         square = mean * mean
         share = 1.0 / (1.0 + square)
         return self.backend.xp.sum(square * share, axis=-1), 2.0 * mean * share * share
+
+    def penalty_beyond_gradient(self, mean: Array, new_mean: Array) -> Array:
+        before, slope = self.penalty(mean)
+        after, _ = self.penalty(new_mean)
+        return after - before - slope @ (new_mean - mean)

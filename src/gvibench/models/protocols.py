@@ -10,10 +10,11 @@ from gvibench.numerics.base import Array
 if TYPE_CHECKING:
     from gvibench.numerics.expectations.compiled.oracle import FusedOracle
 
-__all__ = ["Curvature", "Objectives", "Oracle", "PointwiseLoss", "Rows", "Sampling"]
+__all__ = ["Curvature", "Objectives", "Oracle", "PointwiseLoss", "Rows"]
 
-Curvature = Literal["hessian", "whitened"]
-"""Form of the curvature: the expected Hessian H, or C'HC with C C' = V."""
+Curvature = Literal["hessian", "whitened", "factor", "draws"]
+"""Form of the curvature with C C' = V: the expected Hessian H, C'HC, H C, or, in a stochastic run,
+the draws from q with the gradients there instead of a curvature."""
 
 
 class Rows(NamedTuple):
@@ -31,7 +32,7 @@ class Oracle(NamedTuple):
     gradient: Array
     """Expected gradient g, including the prior."""
     curvature: Array
-    """Expected Hessian H, including the prior, or C'HC if `kind` is `whitened`."""
+    """Curvature, including the prior, in the form that `kind` names."""
     kind: Curvature
 
 
@@ -65,11 +66,3 @@ class PointwiseLoss(Protocol):
 
     def fused_oracle(self, rows: Rows, beta: float) -> "FusedOracle | None":
         """Return a compiled oracle of this loss for the rows, or None if there is none."""
-
-
-class Sampling(NamedTuple):
-    """Settings of minibatch Monte Carlo estimates."""
-
-    batch: int
-    samples: int
-    seed: int

@@ -77,6 +77,9 @@ class Backend(Protocol):
     def square_sum(self, matrix: Array) -> Array:
         """Return the sum of the squared elements of a matrix, or of each matrix in a stack."""
 
+    def product_sum(self, first: Array, second: Array) -> Array:
+        """Return the sum of the products of the elements of two matrices, or of each pair."""
+
     def log_diagonal(self, lower: Array) -> Array:
         """Return the sum of log |L_jj| of a triangular matrix, or of each matrix in a stack."""
 

@@ -139,6 +139,9 @@ class CudaBackend:
     def square_sum(self, matrix: Array) -> Array:
         return self.xp.sum(matrix * matrix, axis=(-2, -1))
 
+    def product_sum(self, first: Array, second: Array) -> Array:
+        return self.xp.sum(first * second, axis=(-2, -1))
+
     def log_diagonal(self, lower: Array) -> Array:
         diagonal = self.xp.diagonal(lower, axis1=-2, axis2=-1)
         return self.xp.sum(self.xp.log(self.xp.abs(diagonal)), axis=-1)

@@ -32,6 +32,18 @@ class Factor(Protocol):
     def whiten(self, rows: Array, out: Array | None = None) -> Array:
         """Return `rows @ C`, whose squared row norms are the variances `x' V x`."""
 
+    def root(self) -> Array:
+        """Return `C`."""
+
+    def inverse_root_transposed(self) -> Array:
+        """Return the transpose of the inverse of `C`."""
+
+    def whiten_transposed(self, rows: Array) -> Array:
+        """Return `rows @ C.T`, which turns draws from N(0, I) into draws from N(0, V)."""
+
+    def times_inverse_root(self, matrix: Array) -> Array:
+        """Return `matrix` times the inverse of `C`."""
+
     def covariance_times(self, vector: Array) -> Array:
         """Return `V @ vector`."""
 
@@ -40,6 +52,9 @@ class Factor(Protocol):
 
     def congruence(self, matrix: Array) -> Array:
         """Return `C' @ matrix @ C` for a symmetric matrix."""
+
+    def trace_with(self, matrix: Array) -> Array:
+        """Return `tr(matrix @ V)` for a symmetric matrix."""
 
     def inner(self) -> Array:
         """Return `C' @ C`."""
@@ -68,9 +83,22 @@ class CovarianceFactor:
     def __init__(self, backend: Backend, lower: Array) -> None:
         self.backend = backend
         self.lower = self.triangle = lower
+        self._log_det: Array | None = None
 
     def whiten(self, rows: Array, out: Array | None = None) -> Array:
         return self.backend.times_lower(rows, self.lower, out)
+
+    def root(self) -> Array:
+        return self.lower
+
+    def inverse_root_transposed(self) -> Array:
+        return self.backend.invert_lower(self.lower).mT
+
+    def whiten_transposed(self, rows: Array) -> Array:
+        return self.backend.times_lower_t(rows, self.lower)
+
+    def times_inverse_root(self, matrix: Array) -> Array:
+        return self.backend.times_lower(matrix, self.backend.invert_lower(self.lower))
 
     def covariance_times(self, vector: Array) -> Array:
         return times(self.lower, times(self.lower.mT, vector))
@@ -82,6 +110,10 @@ class CovarianceFactor:
         half = self.backend.times_lower(matrix, self.lower)
         return self.backend.times_lower(half.mT, self.lower)
 
+    def trace_with(self, matrix: Array) -> Array:
+        half = self.backend.times_lower(matrix, self.lower)
+        return self.backend.product_sum(half, self.lower)
+
     def inner(self) -> Array:
         return self.lower.T @ self.lower
 
@@ -89,8 +121,10 @@ class CovarianceFactor:
         return self.backend.square_sum(self.lower)
 
     def log_det(self) -> Array:
-        # A square-root step may flip the sign of a column, which does not change V.
-        return 2.0 * self.backend.log_diagonal(self.lower)
+        if self._log_det is None:
+            # A square-root step may flip the sign of a column, which does not change V.
+            self._log_det = 2.0 * self.backend.log_diagonal(self.lower)
+        return self._log_det
 
     def last_variance(self) -> Array:
         return self.lower[-1, -1] ** 2
@@ -116,6 +150,7 @@ class PrecisionFactor:
         self.backend = backend
         self.lower = lower
         self._triangle: Array | None = None
+        self._log_det: Array | None = None
 
     @property
     def triangle(self) -> Array:
@@ -127,6 +162,18 @@ class PrecisionFactor:
     def whiten(self, rows: Array, out: Array | None = None) -> Array:
         return self.backend.times_lower_t(rows, self.triangle, out)
 
+    def root(self) -> Array:
+        return self.triangle.mT
+
+    def inverse_root_transposed(self) -> Array:
+        return self.lower
+
+    def whiten_transposed(self, rows: Array) -> Array:
+        return self.backend.times_lower(rows, self.triangle)
+
+    def times_inverse_root(self, matrix: Array) -> Array:
+        return self.backend.times_lower_t(matrix, self.lower)
+
     def covariance_times(self, vector: Array) -> Array:
         return times(self.triangle.mT, times(self.triangle, vector))
 
@@ -137,6 +184,10 @@ class PrecisionFactor:
         half = self.whiten(matrix)
         return self.whiten(half.mT)
 
+    def trace_with(self, matrix: Array) -> Array:
+        half = self.whiten(matrix)
+        return self.backend.product_sum(half, self.triangle.mT)
+
     def inner(self) -> Array:
         return self.triangle @ self.triangle.T
 
@@ -144,7 +195,9 @@ class PrecisionFactor:
         return self.backend.square_sum(self.triangle)
 
     def log_det(self) -> Array:
-        return -2.0 * self.backend.log_diagonal(self.lower)
+        if self._log_det is None:
+            self._log_det = -2.0 * self.backend.log_diagonal(self.lower)
+        return self._log_det
 
     def last_variance(self) -> Array:
         return self.lower[-1, -1] ** -2.0

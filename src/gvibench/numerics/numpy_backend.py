@@ -81,6 +81,10 @@ class NumpyBackend:
         squares = matrix * matrix
         return squares.sum() if matrix.ndim == 2 else squares.sum(axis=(-2, -1))
 
+    def product_sum(self, first: Array, second: Array) -> Array:
+        products = first * second
+        return products.sum() if products.ndim == 2 else products.sum(axis=(-2, -1))
+
     def log_diagonal(self, lower: Array) -> Array:
         if lower.ndim == 2:
             return np.log(np.abs(lower.diagonal())).sum()

@@ -28,7 +28,8 @@ def conclusion(dataset: xr.Dataset) -> str:
     lines = ranking.best_lines(configurations(dataset))
     if not any(len(line.usable) for line in lines):
         return "All runs diverged or failed."
-    sentences = [_reached(lines, ranking, _reference(dataset)), _first_places(lines, ranking)]
+    reference = _reference(dataset)
+    sentences = [_reached(lines, ranking, reference), _first_places(lines, ranking, reference)]
     if len({(line.panel, line.line) for line in lines}) < len(_names(lines)) * len(_panels(lines)):
         sentences.append("Not every solver was run on every problem.")
     return " ".join(filter(None, sentences))
@@ -72,7 +73,7 @@ def _reached(lines: Sequence[Configuration], ranking: Ranking, reference: str) -
     leaders = [name for name, count in solved.items() if count == most]
     others = [name for name, count in solved.items() if count < most]
     verb = "settles" if len(leaders) == 1 else "settle"
-    place = quoted(problems[0]) if len(problems) == 1 else f"{most} of {len(problems)} problems"
+    place = quoted(problems[0]) if len(problems) == 1 else _share(most, len(problems))
     text = (
         f"{_subject(leaders, others, lines)} {verb} within {TIE_LEVEL:g} nat of {reference} "
         f"on {place}"
@@ -104,9 +105,7 @@ def _counts(counts: Sequence[int], problems: int) -> str:
 
 
 def _nothing_reached(lines: Sequence[Configuration], ranking: Ranking, reference: str) -> str:
-    medians = {
-        line: float(np.median(ranking.gaps[line.usable])) for line in lines if len(line.usable)
-    }
+    medians = {line: ranking.median_gap(line) for line in lines if len(line.usable)}
     closest = min(medians, key=lambda line: medians[line])
     seeds, median = ("", "") if _has_one_seed(lines) else (" with most seeds", "median ")
     return (
@@ -116,10 +115,13 @@ def _nothing_reached(lines: Sequence[Configuration], ranking: Ranking, reference
     )
 
 
-def _first_places(lines: Sequence[Configuration], ranking: Ranking) -> str:
+def _first_places(lines: Sequence[Configuration], ranking: Ranking, reference: str) -> str:
     """Return a sentence on the best solvers and how far the runners-up are behind."""
     wins: Counter[str] = Counter()
-    tied, close = [], []
+    tied: list[str] = []
+    equal: list[str] = []
+    close: list[str] = []
+    clear: list[str] = []
     compared = 0
     for panel in _panels(lines):
         here = [line for line in lines if line.panel == panel and len(line.usable)]
@@ -131,8 +133,10 @@ def _first_places(lines: Sequence[Configuration], ranking: Ranking) -> str:
             tied.append(panel)
             continue
         wins[first.line] += 1
-        if ranking.overlap(first, second):
-            close.append(panel)
+        if ranking.median_gap(first) == ranking.median_gap(second) == 0:
+            equal.append(panel)
+        else:
+            (close if ranking.overlap(first, second) else clear).append(panel)
     if not compared:
         return ""
     clauses = [_winners(wins, compared)] if wins else []
@@ -140,17 +144,34 @@ def _first_places(lines: Sequence[Configuration], ranking: Ranking) -> str:
         clauses.append(f"first place is tied{_places(tied, compared)}")
     if _has_one_seed(lines):
         clauses.append("with one seed each, the differences may be due to the seed")
-    elif close:
-        clauses.append(
-            "the difference in final gap to the runner-up is within the range of the seeds"
-            f"{_places(close, compared)}"
-        )
-    elif wins:
-        clauses.append(
-            "the difference in final gap to the runner-up is larger than the range of the seeds"
-        )
+    else:
+        clauses += _margins(equal, close, clear, compared, reference)
     text = "; ".join(clauses)
     return (text if wins else text[0].upper() + text[1:]) + "."
+
+
+def _margins(
+    equal: Sequence[str],
+    close: Sequence[str],
+    clear: Sequence[str],
+    compared: int,
+    reference: str,
+) -> list[str]:
+    """Return clauses that compare the best solvers with the runners-up.
+
+    On the problems `equal`, both have a gap of 0. On `close`, the ranges of their gaps overlap. On
+    `clear`, they do not.
+    """
+    clauses = []
+    if equal:
+        clauses.append(f"the runner-up also reaches {reference}{_places(equal, compared)}")
+    difference = "the difference in final gap to the runner-up is"
+    if close:
+        clauses.append(f"{difference} within the range of the seeds{_places(close, compared)}")
+    elif clear:
+        places = _places(clear, compared) if equal else ""
+        clauses.append(f"{difference} larger than the range of the seeds{places}")
+    return clauses
 
 
 def _winners(wins: Counter[str], compared: int) -> str:
@@ -158,11 +179,17 @@ def _winners(wins: Counter[str], compared: int) -> str:
     if compared == 1:
         return f"{quoted(name)} ranks first"
     if count == compared:
-        where = "both" if compared == 2 else f"all {compared}"
-        return f"{quoted(name)} ranks first on {where} problems"
+        return f"{quoted(name)} ranks first on {_share(count, compared)}"
     texts = [f"{quoted(other)} on {times}" for other, times in others[: MAX_NAMES - 1]]
     head = f"{quoted(name)} ranks first on {count} of {compared} problems"
     return ", ".join([head, *texts])
+
+
+def _share(count: int, total: int) -> str:
+    """Return a number of problems, for example "2 of 3 problems" or "all 3 problems"."""
+    if count < total:
+        return f"{count} of {total} problems"
+    return "both problems" if total == 2 else f"all {total} problems"
 
 
 def _places(panels: Sequence[str], compared: int) -> str:

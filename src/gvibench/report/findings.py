@@ -10,10 +10,11 @@ import pandas as pd
 import xarray as xr
 
 from gvibench.analysis.configurations import Configuration, configurations, unique
+from gvibench.analysis.costs import COSTS
 from gvibench.analysis.gaps import gap
 from gvibench.analysis.ranking import TIE, TIE_LEVEL
-from gvibench.spec.statuses import STATUSES
-from gvibench.tables.formats import escape_markdown, number
+from gvibench.spec.statuses import STATUSES, UNUSABLE
+from gvibench.tables.formats import escape_markdown, number, step_text
 from gvibench.tables.performance import NO_STEP
 
 __all__ = [
@@ -28,14 +29,14 @@ __all__ = [
 ]
 
 CAPTIONS = {
-    "gap": "Objective gap against iterations.",
-    "test": "Test NLL (sum over the test rows) and test accuracy against iterations.",
+    "gap": "Objective gap against the cost of the solvers.",
+    "test": "Test NLL (sum over the test rows) and test accuracy against the cost of the solvers.",
     "time": "Objective gap against solver time.",
     "test-time": "Test NLL (sum over the test rows) and test accuracy against solver time.",
     "sensitivity": "Final objective gap against the step.",
     "heatmap": "Final objective gap by step and initial scale.",
     "profile": "Share of problems solved within a factor of the best solver's cost.",
-    "ecdf": "Share of targets reached within a number of iterations and within a solver time.",
+    "ecdf": "Share of targets reached within a cost and within a solver time.",
     "runtime": "Solver time per iteration against the number of features.",
     "bias": "Distance of the piecewise bound from the exact optimum, and its cost.",
     "temperature": "Objective gap against iterations, and final test metrics, by temperature.",
@@ -45,6 +46,8 @@ CAPTIONS = {
 """Captions of the built-in figures."""
 EXPLAINED = ("stalled", "failed", "diverged")
 """Endings whose reasons are listed."""
+SEARCH_FAILED = "line search failed"
+"""Beginning of the reason of a run whose step rule found no step."""
 
 
 def optimum_warning(dataset: xr.Dataset) -> str:
@@ -101,11 +104,17 @@ def ending_rows(dataset: xr.Dataset) -> list[dict[str, str]]:
                 "data set": panel,
                 "solver": line,
                 "runs": f"{len(runs)} {status}",
-                "at steps": ", ".join(map(number, sorted({config.step for config in configs}))),
+                "at steps": ", ".join(_step_texts(configs)),
                 "because": "; ".join(f"{reason} ({n})" for reason, n in reasons.most_common()),
             }
         )
     return rows
+
+
+def _step_texts(configs: Iterable[Configuration]) -> list[str]:
+    """Return the steps of configurations for readers, without duplicates."""
+    ordered = sorted(configs, key=lambda config: config.step)
+    return unique(step_text(config.step_size, config.step_rule) for config in ordered)
 
 
 def _short_reason(status: str, reason: str) -> str:
@@ -113,6 +122,8 @@ def _short_reason(status: str, reason: str) -> str:
     if status == "stalled":
         return "the objective no longer decreases, gradient norm above the tolerance"
     if status == "failed":
+        if reason.startswith(SEARCH_FAILED):
+            return "the line search found no step"
         return reason if reason.startswith(NO_STEP) else "ended above the starting objective"
     _, _, text = reason.rpartition(": ")
     return re.sub(r" to [-+.\dein]+$", "", text)
@@ -136,8 +147,9 @@ def _no_usable_run(records: Sequence[Mapping[Any, Any]]) -> str:
 
 
 def _best_result(best: Mapping[Any, Any], records: Iterable[Mapping[Any, Any]]) -> str:
+    step = step_text(best["step"], best["step_rule"])
     words = [
-        f"**{escape_markdown(best['method'])}** (step {number(best['step'])}, "
+        f"**{escape_markdown(best['method'])}** (step {step}, "
         f"C0 {number(best['init_scale'])}): final gap {_gap_text(best['gap_median'])}, "
         f"objective {number(best['objective_median'])}, {_effort_text(best)}, "
         f"test NLL {number(best['test_nll_median'])} (sum)"
@@ -147,8 +159,11 @@ def _best_result(best: Mapping[Any, Any], records: Iterable[Mapping[Any, Any]]) 
     others = [row for row in records if row["best_of_solver"] and not row["is_best"]]
     if tied := [row["method"] for row in others if row["tied_with_best"]]:
         words.append(f"; tied with {escape_markdown(join_names(tied))}")
+    others = [row for row in others if not row["tied_with_best"] and not row["solves_fewer_seeds"]]
+    if equal := [row["method"] for row in others if row["both_gaps_zero"]]:
+        words.append(f"; the final gap of {escape_markdown(join_names(equal))} is 0, too")
     close = [
-        row["method"] for row in others if row["bands_overlap_best"] and not row["tied_with_best"]
+        row["method"] for row in others if row["bands_overlap_best"] and not row["both_gaps_zero"]
     ]
     if close:
         words.append(
@@ -157,25 +172,35 @@ def _best_result(best: Mapping[Any, Any], records: Iterable[Mapping[Any, Any]]) 
     return "".join([*words, "."])
 
 
-def _gap_text(gap_median: float) -> str:
-    return f"below {TIE:g} nat" if gap_median < TIE else f"{number(gap_median, 3)} nat"
+def _gap_text(gap: float) -> str:
+    return f"{number(0.0 if gap < TIE else gap, 3)} nat"
 
 
 def _effort_text(best: Mapping[Any, Any]) -> str:
     level, seeds = f"{TIE_LEVEL:g}", best["seeds"]
     settled, first = best[f"reached_settled_{level}"], best[f"reached_first_{level}"]
     if settled:
-        of_seeds = "" if settled == seeds else f" with {settled} of {seeds} seeds"
-        iterations, seconds = (
-            best[f"{kind}_settled_{level}_median"] for kind in ("iterations", "seconds")
+        cost, seconds = (
+            best[f"{kind}_settled_{level}_median"] for kind in (best["cost"], "seconds")
         )
         return (
-            f"settles at a gap of {level} after {number(iterations, 4)} iterations "
-            f"({number(seconds, 3)} s){of_seeds}"
+            f"settles at a gap of {level} after {number(cost, 4)} {COSTS[best['cost']].noun} "
+            f"({number(seconds, 3)} s){_settled_seeds(best, settled)}"
         )
     if first:
         return f"reaches a gap of {level} with {first} of {seeds} seeds, but does not settle there"
     return f"never reaches a gap of {level}"
+
+
+def _settled_seeds(best: Mapping[Any, Any], settled: int) -> str:
+    """Return how many seeds settle and how the others ended, or "" if all seeds settle."""
+    seeds = best["seeds"]
+    if settled == seeds:
+        return ""
+    others = [f"{best[status]} {status}" for status in EXPLAINED if best[status]]
+    if settled + sum(best[status] for status in UNUSABLE) < seeds:
+        others.append(f"largest final gap {_gap_text(best['gap_max'])}")
+    return f" with {settled} of {seeds} seeds ({', '.join(others)})"
 
 
 def join_names(names: Sequence[str]) -> str:

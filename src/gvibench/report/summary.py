@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from gvibench.analysis.configurations import configurations, unique
-from gvibench.analysis.ranking import RULE
+from gvibench.analysis.ranking import rule_of
 from gvibench.analysis.statuses import MEANINGS
 from gvibench.report.conclusion import conclusion
 from gvibench.report.findings import (
@@ -27,7 +27,7 @@ from gvibench.spec.messages import counted
 from gvibench.spec.statuses import STATUSES
 from gvibench.store.aggregates import open_aggregate
 from gvibench.store.files import atomic_path
-from gvibench.tables.formats import ERROR, Block, escape_markdown, markdown_block, number
+from gvibench.tables.formats import ERROR, Block, escape_markdown, markdown_block, number, step_text
 from gvibench.tables.performance import NONE, compact, values_of
 
 __all__ = ["write_summary"]
@@ -83,7 +83,7 @@ def _summary(job: Mapping[str, Any], dataset: xr.Dataset, errors: Mapping[str, s
         _overview(job, dataset),
         _failures(errors),
         _endings(dataset),
-        _best(values),
+        _best(values, rule_of(dataset)),
         _tuning(values),
         _figures(job["figures"]),
         _tables(job["tables"]),
@@ -141,9 +141,9 @@ def _endings(dataset: xr.Dataset) -> str:
     return "\n".join(text)
 
 
-def _best(values: pd.DataFrame) -> str:
+def _best(values: pd.DataFrame, rule: str) -> str:
     block = compact(values)
-    text = ["## Best solvers", "", RULE, "", *(f"- {line}" for line in best_sentences(values))]
+    text = ["## Best solvers", "", rule, "", *(f"- {line}" for line in best_sentences(values))]
     return "\n".join([*text, "", block.caption, "", markdown_block(block).rstrip()])
 
 
@@ -155,7 +155,7 @@ def _tuning(values: pd.DataFrame) -> str:
         {
             "data set": row["problem"],
             "solver": row["method"],
-            "step": number(row["step"]),
+            "step": step_text(row["step"], row["step_rule"]),
             "C0": number(row["init_scale"]),
             "trials": str(row["tuning_trials"]),
             "iterations": str(row["tuning_iterations"]),

@@ -1,17 +1,40 @@
-"""Interface of solvers: options, an initial state and a step."""
+"""Interface of solvers: options, an initial state, and proposals for the next iterate."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, dataclass_transform
 
-from gvibench.models.protocols import Curvature, Oracle
+from gvibench.models.protocols import Curvature, Objectives, Oracle
 from gvibench.numerics.base import Array, Backend
 from gvibench.numerics.gaussian import CovarianceFactor, Factor
 
 if TYPE_CHECKING:
     from gvibench.models.base import Model
+    from gvibench.spec.run import RunSpec
 
-__all__ = ["Solver", "State", "stack", "unstack"]
+__all__ = ["Proposal", "Search", "Solver", "State", "stack", "unstack"]
+
+
+class Search(NamedTuple):
+    """State of a step rule that searches for a step size."""
+
+    step: float
+    """Step size to try next."""
+    slope: float
+    """Slope of the objective at the iterate."""
+    rejected: int = 0
+    """Number of trial steps that were evaluated and not taken."""
+    screened: int = 0
+    """Number of trial steps that the quadratic model of the loss ruled out."""
+    indefinite: int = 0
+    """Number of trial steps whose covariance was not positive definite."""
+    objectives: Objectives | None = None
+    """Objectives of the iterate, if they have been computed."""
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Numbers of rejected, screened and indefinite trial steps."""
+        return self.rejected, self.screened, self.indefinite
 
 
 class State(NamedTuple):
@@ -30,6 +53,21 @@ class State(NamedTuple):
     """Number of sign changes of diagonal entries of the factor."""
     memory: Any = None
     """Additional state of the solver: an array, or a tuple of arrays and numbers."""
+    step: float = 0.0
+    """Step size that led to this iterate, zero at the start."""
+    search: Search | None = None
+    """State of the step rule, if it has any."""
+
+
+class Proposal(NamedTuple):
+    """Next iterate for some step size, at which the model has not been evaluated."""
+
+    mean: Array
+    factor: Factor
+    memory: Any = None
+    """Additional state of the solver (see `State.memory`)."""
+    sign_flips: Array = 0
+    """Number of sign changes of diagonal entries of the factor in this step."""
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
@@ -48,6 +86,18 @@ class Solver:
     curvature: ClassVar[Curvature] = "hessian"
     """Form of the curvature that the solver uses."""
 
+    other_limit: ClassVar[str] = ""
+    """Why the limit of the iterates is not the optimum, e.g. "other divergence"; else empty."""
+
+    defaults: ClassVar[Mapping[str, Any]] = {}
+    """Settings of a run that differ from the usual defaults for this solver."""
+
+    has_step: ClassVar[bool] = True
+    """Whether the solver has a step size."""
+
+    fisher_rao: ClassVar[bool] = False
+    """Whether a step follows the natural gradient. Its size is then at most about 1 / gamma."""
+
     adaptive: ClassVar[bool] = False
     """Whether a step adapts its length to computed values, which synchronises the device."""
 
@@ -59,11 +109,8 @@ class Solver:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if {
-            "step",
-            "evaluate",
-            "advance",
-        } & cls.__dict__.keys() and "supports_batching" not in cls.__dict__:
+        changed = {"propose", "step", "evaluate", "advance"} & cls.__dict__.keys()
+        if changed and "supports_batching" not in cls.__dict__:
             cls.supports_batching = False
         dataclass(frozen=True, kw_only=True)(cls)
 
@@ -77,13 +124,48 @@ class Solver:
         """Whether the solver works in the basis of the rows instead of the feature basis."""
         return False
 
+    @classmethod
+    def limitation(cls, spec: "RunSpec") -> str:
+        """Return why the solver cannot carry out a run, or an empty string if it can.
+
+        The text follows the name of the solver, as in "needs expectation 'stochastic'".
+        """
+        return ""
+
+    def results(self, state: State) -> dict[str, float]:
+        """Return further results of the last state by name, which the trace stores."""
+        return {}
+
     def init(self, model: "Model", mean: Array, scale: float) -> State:
         """Return the state at N(mean, scale^2 I)."""
         return self.evaluate(model, 0, mean, isotropic(model.backend, model.d, scale))
 
+    def propose(self, state: State, model: "Model", rho: float) -> Proposal:
+        """Return the iterate after a step of size `rho`, without evaluating the model there."""
+        raise NotImplementedError
+
     def step(self, state: State, model: "Model", rho: float) -> State:
         """Return the state after one step of size `rho`."""
+        return self.advance(state, model, rho, self.propose(state, model, rho))
+
+    def slope(self, state: State, model: "Model") -> Array:
+        """Return -dL/drho at rho = 0: how fast a step begins to decrease the objective."""
         raise NotImplementedError
+
+    def surrogate(self, state: State, model: "Model", proposal: Proposal, rho: float) -> Array:
+        """Return the change of the objective if the expected loss were quadratic.
+
+        The quadratic has the gradient and the curvature of the oracle. The entropy and the penalty
+        are exact. This needs no pass over the data.
+        """
+        here = state.mean, state.factor, state.oracle
+        return model.surrogate(*here, proposal.mean, proposal.factor)
+
+    @classmethod
+    def has_slope(cls) -> bool:
+        """Return whether the solver supports step rules that search for a step size."""
+        # A search uses proposals, so that a step of another kind would be ignored.
+        return cls.slope is not Solver.slope and cls.step is Solver.step
 
     def evaluate(
         self, model: "Model", iteration: int, mean: Array, factor: Factor, **carried: Any
@@ -93,12 +175,28 @@ class Solver:
         return State(iteration, mean, factor, oracle, **carried)
 
     def advance(
-        self, state: State, model: "Model", rho: float, mean: Array, factor: Factor, **carried: Any
+        self,
+        state: State,
+        model: "Model",
+        rho: float,
+        proposal: Proposal,
+        evaluations: float = 1.0,
     ) -> State:
-        """Return the state that follows `state` after a step of size `rho`."""
-        carried.setdefault("evaluations", state.evaluations + 1)
-        carried.setdefault("flow_time", state.flow_time + rho)
-        return self.evaluate(model, state.iteration + 1, mean, factor, **carried)
+        """Evaluate the model at a proposal and return the state that follows `state`.
+
+        `evaluations` is the number of model evaluations of this step.
+        """
+        return self.evaluate(
+            model,
+            state.iteration + 1,
+            proposal.mean,
+            proposal.factor,
+            evaluations=state.evaluations + evaluations,
+            flow_time=state.flow_time + rho,
+            sign_flips=state.sign_flips + proposal.sign_flips,
+            memory=proposal.memory,
+            step=rho,
+        )
 
 
 def stack(states: Sequence[State]) -> State:

@@ -3,8 +3,10 @@
 from typing import ClassVar
 
 from gvibench.models.base import Model
+from gvibench.numerics.base import Array
 from gvibench.numerics.gaussian import CovarianceFactor
-from gvibench.solvers.base import Solver, State
+from gvibench.solvers.base import Proposal, Solver, State
+from gvibench.solvers.bw_gd import bures_wasserstein_slope
 
 __all__ = ["FbGvi"]
 
@@ -21,6 +23,8 @@ class FbGvi(Solver):
     V+ has the eigenvectors of W, so one eigendecomposition is enough. V stays positive definite for
     all step sizes if gamma > 0.
 
+    Slope: |g|^2 + |H L - gamma L^{-T}|_F^2 with V = L L', as for `bw-gd`.
+
     Cost: n d^2 for the variances, n d^2 for H, about 10 d^3 for the update.
     """
 
@@ -32,7 +36,7 @@ class FbGvi(Solver):
     )
     supports_batching: ClassVar[bool] = True
 
-    def step(self, state: State, model: Model, rho: float) -> State:
+    def propose(self, state: State, model: Model, rho: float) -> Proposal:
         backend, xp = model.backend, model.backend.xp
         lower = state.factor.lower
         root = lower - rho * backend.times_lower(state.oracle.curvature, lower)
@@ -43,4 +47,7 @@ class FbGvi(Solver):
         root = vectors * xp.sqrt(values)[..., None, :]
         factor = CovarianceFactor(backend, backend.triangularise(root))
         mean = state.mean - rho * state.oracle.gradient
-        return self.advance(state, model, rho, mean, factor)
+        return Proposal(mean, factor)
+
+    def slope(self, state: State, model: Model) -> Array:
+        return bures_wasserstein_slope(state, model)

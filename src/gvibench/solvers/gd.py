@@ -5,7 +5,7 @@ from typing import ClassVar
 from gvibench.models.base import Model
 from gvibench.numerics.base import Array
 from gvibench.numerics.gaussian import CovarianceFactor
-from gvibench.solvers.base import Solver, State
+from gvibench.solvers.base import Proposal, Solver, State
 
 __all__ = ["Gd"]
 
@@ -19,6 +19,8 @@ class Gd(Solver):
         V+ = V - rho/2 (H - gamma S)
 
     V+ may fail to be positive definite, which ends the run as diverged.
+
+    Slope: |g|^2 + |H - gamma S|_F^2 / 4.
 
     Cost: n d^2 for the variances, n d^2 for H, about 4 d^3 / 3 for the factor and the inverse of V.
     The update itself needs the inverse.
@@ -34,13 +36,21 @@ class Gd(Solver):
         covariance = scale**2.0 * backend.identity(model.d)
         return super().init(model, mean, scale)._replace(memory=covariance)
 
-    def step(self, state: State, model: Model, rho: float) -> State:
+    def propose(self, state: State, model: Model, rho: float) -> Proposal:
         backend = model.backend
-        force = state.oracle.curvature
-        if model.gamma > 0:
-            root = backend.invert_lower(state.factor.lower)  # V^{-1} = root' root
-            force = force - model.gamma * (root.mT @ root)
-        covariance = state.memory - 0.5 * rho * force
+        covariance = state.memory - 0.5 * rho * self._force(state, model)
         factor = CovarianceFactor(backend, backend.cholesky(covariance, "V"))
         mean = state.mean - rho * state.oracle.gradient
-        return self.advance(state, model, rho, mean, factor, memory=covariance)
+        return Proposal(mean, factor, covariance)
+
+    def slope(self, state: State, model: Model) -> Array:
+        force = self._force(state, model)
+        return model.backend.row_norms(state.oracle.gradient) + 0.25 * model.square_sum(force)
+
+    def _force(self, state: State, model: Model) -> Array:
+        """Return H - gamma S."""
+        force = state.oracle.curvature
+        if model.gamma > 0:
+            root = model.backend.invert_lower(state.factor.lower)  # V^{-1} = root' root
+            force = force - model.gamma * (root.mT @ root)
+        return force

@@ -8,7 +8,7 @@ from gvibench.models.base import Model
 from gvibench.models.protocols import Oracle
 from gvibench.numerics.base import Array
 from gvibench.numerics.gaussian import CovarianceFactor
-from gvibench.solvers.base import Solver, State
+from gvibench.solvers.base import Proposal, Solver, State
 
 __all__ = ["NgFlow"]
 
@@ -31,6 +31,8 @@ class NgFlow(Solver):
     The equation is integrated with the Dormand-Prince pair of orders 5 and 4 and adaptive steps,
     with rtol 1e-8 and atol 1e-10. Iterate k is the solution at time k rho. SciPy's integrators are
     not used, because they only work in host memory.
+
+    The integrator evaluates the model between iterates, so that there is no proposal and no slope.
 
     Cost: six evaluations of the model per step of the integrator.
     """
@@ -61,16 +63,8 @@ class NgFlow(Solver):
         matrix, step = state.memory or (self._matrix(state), rho)
         start = Point(state.mean, matrix)
         end, step, count = _integrate(model.backend.xp, velocity, start, rho, step)
-        factor = self._factor(model, end)
-        return self.advance(
-            state,
-            model,
-            rho,
-            end.mean,
-            factor,
-            evaluations=state.evaluations + 6 * count + 1,
-            memory=(end.matrix, step),
-        )
+        proposal = Proposal(end.mean, self._factor(model, end), (end.matrix, step))
+        return self.advance(state, model, rho, proposal, evaluations=6 * count + 1)
 
     def _matrix(self, state: State) -> Array:
         lower = state.factor.lower

@@ -5,7 +5,7 @@ from typing import ClassVar
 from gvibench.models.base import Model
 from gvibench.numerics.base import Array
 from gvibench.numerics.gaussian import PrecisionFactor
-from gvibench.solvers.base import Solver, State
+from gvibench.solvers.base import Proposal, Solver, State
 
 __all__ = ["Vn"]
 
@@ -22,6 +22,8 @@ class Vn(Solver):
     evaluated at the mean, the update is Newton's method. S+ may fail to be positive definite, which
     ends the run as diverged.
 
+    Slope: g'Vg + |C'HC - gamma I|_F^2 / 2, the squared Fisher-Rao norm of the gradient.
+
     Cost: n d^2 for the variances, n d^2 for H, 2 d^3 / 3 for the Cholesky factor of S and the
     inverse of the factor.
     """
@@ -30,15 +32,19 @@ class Vn(Solver):
     title: ClassVar[str] = "VN"
     reference: ClassVar[str] = "Khan and Rue, The Bayesian learning rule, JMLR 2023"
     supports_batching: ClassVar[bool] = True
+    fisher_rao: ClassVar[bool] = True
 
     def init(self, model: Model, mean: Array, scale: float) -> State:
         backend = model.backend
         precision = scale**-2.0 * backend.identity(model.d)
         return super().init(model, mean, scale)._replace(memory=precision)
 
-    def step(self, state: State, model: Model, rho: float) -> State:
+    def propose(self, state: State, model: Model, rho: float) -> Proposal:
         backend = model.backend
         precision = (1.0 - model.gamma * rho) * state.memory + rho * state.oracle.curvature
         factor = PrecisionFactor(backend, backend.cholesky(precision, "V^-1"))
         mean = state.mean - rho * factor.covariance_times(state.oracle.gradient)
-        return self.advance(state, model, rho, mean, factor, memory=precision)
+        return Proposal(mean, factor, precision)
+
+    def slope(self, state: State, model: Model) -> Array:
+        return model.fisher_slope(state.factor, state.oracle)

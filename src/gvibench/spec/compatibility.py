@@ -3,10 +3,10 @@
 from typing import Protocol
 
 from gvibench.errors import UserError
-from gvibench.registry import MODELS
+from gvibench.registry import MODELS, SOLVERS
 from gvibench.spec.run import ProblemSpec, RunSpec
 
-__all__ = ["is_reduced", "validate_targets"]
+__all__ = ["is_reduced", "validate_limitation", "validate_targets"]
 
 
 class Symmetry(Protocol):
@@ -48,6 +48,13 @@ def is_reduced(spec: RunSpec, solver: Symmetry, n: int, d: int) -> bool:
             "use form 'dense', or do not record it"
         )
     return possible
+
+
+def validate_limitation(spec: RunSpec) -> None:
+    """Raise UserError if the solver of a run cannot carry it out."""
+    limitation = SOLVERS.load(spec.solver).limitation(spec)
+    if limitation:
+        raise UserError(f"solver '{spec.solver}' {limitation}")
 
 
 def validate_targets(spec: ProblemSpec, *, real: bool) -> None:

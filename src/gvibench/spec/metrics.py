@@ -1,6 +1,6 @@
 """Names of the quantities that runs record."""
 
-__all__ = ["EXTRA_CURVES", "EXTRA_RECORDS", "METRICS", "TEST_METRICS"]
+__all__ = ["COSTS", "CURVES", "EXTRA_CURVES", "EXTRA_RECORDS", "METRICS", "TEST_METRICS"]
 
 TEST_METRICS = ("test_nll", "test_nll_at_mean", "test_accuracy")
 """Metrics that are evaluated only at some of the recorded iterates."""
@@ -14,12 +14,18 @@ METRICS = (
 )
 """Metrics of each recorded iterate."""
 
+COSTS = ("evaluations", "data_passes", "seconds")
+"""Cost of the run up to a recorded iterate: model evaluations, passes over the training rows, and
+solver time."""
+
+CURVES = (*METRICS, *COSTS)
+"""Numbers of each recorded iterate that all runs record, and that aggregates contain."""
+
 EXTRA_CURVES = (
     "cov_eig_min",
     "cov_eig_max",
     "factor_norm",
     "sign_flips",
-    "data_passes",
     "flow_time",
     "objective_exact",
 )

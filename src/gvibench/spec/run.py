@@ -125,6 +125,8 @@ class ProblemSpec(Spec):
         "nodes": ("expectation", "gauss-hermite"),
         "batch": ("expectation", "stochastic"),
         "samples": ("expectation", "stochastic"),
+        "minibatches": ("expectation", "stochastic"),
+        "estimator": ("expectation", "stochastic"),
     }
     """Fields that matter only with one value of another field."""
 
@@ -159,10 +161,17 @@ class ProblemSpec(Spec):
 class RunSpec(ProblemSpec):
     """Everything that defines one run."""
 
-    batch: Count = 100
+    batch: Count | Literal["all"] = 100
     """Rows per step of `stochastic`, drawn without replacement; at most all of them."""
     samples: Count = 10
     """Draws from q per step of `stochastic`, shared by the rows of the batch."""
+    minibatches: Literal["independent", "epoch"] = "independent"
+    """`independent` draws the rows of each step from all rows; `epoch` goes through all rows
+    in random order before it uses a row again. The last batch of an epoch may be smaller."""
+    estimator: Literal["price", "reparam", "stl"] = "price"
+    """Estimator of the curvature of `stochastic`: `price` averages Hessians at the draws, `reparam`
+    uses gradients along the path of the draws, and `stl` leaves out the score of q (sticking the
+    landing)."""
 
     # The solver
     solver: Name
@@ -172,9 +181,12 @@ class RunSpec(ProblemSpec):
     form: Literal["auto", "dense", "reduced"] = "auto"
     """`reduced` solves in the span of the rows (exact); `auto` does so when d > n."""
     step: Positive
-    """Step size (of `ng-flow`: the time between recorded points)."""
-    step_decay: NonNegative = 0.0
-    """Decay of the step size: iteration k uses `step / (1 + step_decay * k)`."""
+    """Step size. Of `ng-flow` it is the time between recorded points, of step rule `auto` the
+    first step that it tries."""
+    step_rule: Name = "constant"
+    """Rule that chooses the size of each step."""
+    step_options: dict[str, Option] = field(default_factory=dict)
+    """Settings of the step rule."""
     init_scale: Positive = 1.0
     """Scale of the initial covariance factor, C0 = init_scale * I."""
     mean_scale: NonNegative = 1.0

@@ -193,5 +193,5 @@ def _path(error: "ErrorDetails") -> str:
 
 def _is_union_branch(part: int | str) -> bool:
     # Pydantic adds the branch of the union to the path: "constrained-int", "literal['log']", ...
-    branches = {"int", "float", "str", "bool", "LogGrid"}
+    branches = {"int", "float", "str", "bool", "LogGrid", "StepSettings"}
     return isinstance(part, str) and ("constrained-" in part or "[" in part or part in branches)

@@ -1,5 +1,7 @@
 """Describe traces as text."""
 
+from typing import Any
+
 from gvibench.spec.messages import counted
 from gvibench.store.traces import SCALARS, Trace
 
@@ -26,6 +28,7 @@ def describe_trace(trace: Trace) -> str:
         f"{attrs['device']}, {counted(attrs['threads'], 'thread')})",
         f"  {attrs['status']}: {attrs['reason']}",
         f"  {attrs['iterations_done']} iterations, {counted(len(trace.iteration), 'record')}, "
+        f"{_trials(attrs)}"
         f"{trace.scalars['seconds'][-1]:.3g} s of solver time "
         f"(+ {attrs['warmup_seconds']:.3g} s warm-up, {attrs['wall_seconds']:.3g} s in all)",
         f"  spec {attrs['spec_hash']}, code {attrs['code_hash']}, on {attrs['host']}",
@@ -34,6 +37,7 @@ def describe_trace(trace: Trace) -> str:
     ]
     for name, values in trace.scalars.items():
         lines.append(f"  {name:18}{values[0]:16.8g}{values[-1]:16.8g}  {SCALARS[name][0]}")
+    lines += [f"  {name:18}{'':16}{value:16.8g}" for name, value in attrs["results"].items()]
     lines += ["", "  data: " + settings_line(data), "  run:  " + settings_line(spec)]
     if trace.mean is not None:
         snapshots, features = trace.mean.shape
@@ -41,6 +45,13 @@ def describe_trace(trace: Trace) -> str:
     for name, values in trace.factors.items():
         lines.append(f"          {name} {' x '.join(map(str, values.shape))}")
     return "\n".join(lines)
+
+
+def _trials(attrs: dict[str, Any]) -> str:
+    """Return the numbers of trial steps that were not taken, if there are any."""
+    kinds = ("rejected", "screened", "indefinite")
+    counts = [f"{attrs[f'{kind}_steps']} {kind}" for kind in kinds if attrs[f"{kind}_steps"]]
+    return f"trial steps: {', '.join(counts)}, " if counts else ""
 
 
 def settings_line(values: dict[str, object]) -> str:

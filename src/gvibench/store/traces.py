@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gvibench.errors import UserError
+from gvibench.spec.metrics import CURVES
 from gvibench.spec.run import group_name
 from gvibench.store.zarrzip import Group, StoredGroup, open_zip, write_zip
 
@@ -28,7 +29,7 @@ __all__ = [
 KIND = "gvibench trace"
 PACKED = "gvibench packed traces"
 """Kind of a file with one trace per group."""
-FORMAT = 1
+FORMAT = 2
 REQUIRED_ATTRIBUTES = (
     "spec",
     "spec_hash",
@@ -37,6 +38,10 @@ REQUIRED_ATTRIBUTES = (
     "reason",
     "iterations_done",
     "step_used",
+    "rejected_steps",
+    "screened_steps",
+    "indefinite_steps",
+    "results",
     "solver_form",
     "device",
     "dtype",
@@ -53,19 +58,18 @@ SCALARS: dict[str, tuple[str, str]] = {
     "test_nll_at_mean": ("negative log-likelihood at the mean, average over the test rows", "nat"),
     "test_accuracy": ("fraction of test rows that the mean classifies correctly", "1"),
     "grad_norm": ("Fisher-Rao norm of the gradient", "1"),
+    "evaluations": ("model evaluations so far, trial steps included", "1"),
+    "data_passes": ("passes over the training rows so far", "1"),
     "seconds": ("solver time, recording excluded", "s"),
+    "step": ("step size that led to the iterate, zero at the start", "1"),
     "cov_eig_min": ("smallest eigenvalue of the covariance", "1"),
     "cov_eig_max": ("largest eigenvalue of the covariance", "1"),
     "factor_norm": ("Frobenius norm of the covariance factor", "1"),
     "sign_flips": ("sign changes on the factor's diagonal so far", "1"),
-    "data_passes": ("passes over the training rows so far", "1"),
     "flow_time": ("sum of the steps so far", "1"),
     "objective_exact": ("objective with exact expectations", "nat"),
 }
 """Long name and unit of each curve."""
-
-ALWAYS = tuple(SCALARS)[:8]
-"""Curves that each trace has."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +186,7 @@ def trace_from_group(group: StoredGroup, where: str) -> Trace:
     """Read and validate the trace in a Zarr group. `where` is its location for messages."""
     attrs = check_attributes(group, where)
     arrays = group.read_all()
-    if missing := [name for name in ("iteration", *ALWAYS) if name not in arrays]:
+    if missing := [name for name in ("iteration", *CURVES, "step") if name not in arrays]:
         raise UserError(
             f"{where} has no variable '{missing[0]}': delete the file and run snakemake again"
         )

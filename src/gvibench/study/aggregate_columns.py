@@ -20,6 +20,7 @@ REFERENCES = ("objective", "neg_elbo", "train_elbo_paper", "test_nll", "test_acc
 ATTRIBUTES = (
     *("status", "reason", "spec_hash", "code_hash", "device", "host"),
     *("n_train", "n_test", "d", "iterations_done", "step_used"),
+    *("rejected_steps", "screened_steps", "indefinite_steps"),
     *("wall_seconds", "cpu_seconds", "warmup_seconds", "exclusive", "threads"),
 )
 """Attributes of traces that become coordinates."""
@@ -133,7 +134,7 @@ def _spec_columns(columns: RunColumns) -> dict[str, np.ndarray]:
 
     The prefix separates settings from measurements. For example, `seconds` is both.
     """
-    always = ("step", "init_scale", "beta", "gamma", "expectation", "model")
+    always = ("step", "step_rule", "init_scale", "beta", "gamma", "expectation", "model")
     elsewhere = {*always, "data", "solver", "seed", "data_dataset"}
     first = _flat_spec(columns.settings[0])
     # Texts are parsed twice, because all fields of all specs would need much memory.

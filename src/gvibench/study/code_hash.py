@@ -2,12 +2,21 @@
 
 The plan computes these hashes and the jobs carry them. A hash covers the stage's function in
 `gvibench.stages`, everything it imports, and the objects that the job uses by name: its solver,
-model, expectation, data set, table or figure. Editing one of these re-runs the jobs that use it.
+step rule, model, expectation, data set, table or figure. Editing one of these re-runs the jobs that
+use it.
 """
 
 from collections.abc import Iterable
 
-from gvibench.registry import DATASETS, EXPECTATIONS, FIGURES, MODELS, SOLVERS, TABLES
+from gvibench.registry import (
+    DATASETS,
+    EXPECTATIONS,
+    FIGURES,
+    MODELS,
+    SOLVERS,
+    STEP_RULES,
+    TABLES,
+)
 from gvibench.spec.canonical import hash_text
 from gvibench.spec.catalogue import find
 from gvibench.spec.code import hash_code
@@ -74,7 +83,7 @@ def beta_hash(spec: ProblemSpec) -> str:
 
 
 def run_hash(spec: RunSpec) -> str:
-    """Return the hash of the code of a run: the engine, its solver, model and expectation."""
+    """Return the hash of the code of a run: the engine, its solver, step rule and model."""
     return _hash([f"{STAGES}:run", *_run_modules(spec)], CUDA if spec.device == "cpu" else ())
 
 
@@ -119,7 +128,8 @@ def _hash(targets: list[str], ignored: tuple[str, ...] = ()) -> str:
 
 
 def _run_modules(spec: RunSpec) -> list[str]:
-    return [SOLVERS.module_of(spec.solver), *_model_modules(spec)]
+    named = SOLVERS.module_of(spec.solver), STEP_RULES.module_of(spec.step_rule)
+    return [*named, *_model_modules(spec)]
 
 
 def _model_modules(spec: ProblemSpec) -> list[str]:

@@ -32,6 +32,7 @@ from gvibench.study.config_fields import (
     Scales,
     Seeds,
     Steps,
+    StepSettings,
     StudyName,
     Table,
     Title,
@@ -62,7 +63,10 @@ __all__ = [
 
 
 # All fields of a run can be set at all levels, except those that identify the run.
-_ELSEWHERE = {"data", "solver", "solver_options", "beta", "step", "init_scale", "seed", "record"}
+_ELSEWHERE = {
+    *("data", "solver", "solver_options", "beta", "init_scale", "seed", "record"),
+    *("step", "step_rule", "step_options"),
+}
 
 
 def _optional(kind: type[Spec], without: set[str]) -> dict[str, Any]:
@@ -91,7 +95,9 @@ class Settings(_RunFields):
     """Coefficient of |theta|^2 / 2 in the loss: a number, or `tuned` on a validation part of the
     training rows (default: the value of the data set)."""
     step: Steps | None = None
-    """Step size: a number, a list, a grid, `paper` (the paper's step) or `tuned`."""
+    """Step size: a number, a list, a grid, `paper` (the paper's step), `tuned`, the name of a step
+    rule, or a step rule with settings, e.g. `{rule: decay, step: 0.1, decay: 0.01}` (default:
+    `auto`, which searches for each step). Solvers without a step size ignore it."""
     init_scale: Scales | None = None
     """Scale of the initial covariance factor, C0 = init_scale * I: a number or a list. With a tuned
     step it is tuned as well."""
@@ -185,6 +191,9 @@ class Study(Settings):
     """Number of seeds (0, 1, ...), or a list of seeds."""
     vary: dict[str, Annotated[list[Any], Field(min_length=1), AfterValidator(check_distinct)]] = {}
     """Further fields of the run to vary, with their values, e.g. `gamma: [0.5, 1.0]`."""
+    cost: Literal["evaluations", "data_passes", "seconds", "iterations"] = "evaluations"
+    """Cost by which tables, figures and the summary compare solvers: model evaluations (those of
+    trial steps included), passes over the training rows, solver time or iterations."""
     gap: Literal["optimum", "best-seen"] = "optimum"
     """Reference of objective gaps; the paper uses `best-seen`."""
     tuning: Tuning = Tuning()
@@ -268,7 +277,8 @@ def _names_at(place: tuple[int | str, ...]) -> Iterable[str]:
         "local": LocalWorkers,
         "slurm": SlurmWorkers,
         "workers": WorkerRange,
-        "step": LogGrid,
+        "LogGrid": LogGrid,
+        "StepSettings": StepSettings,
         "steps": LogGrid,
     }
     nearest = [models[part] for part in place if part in models]
@@ -282,6 +292,7 @@ MODELS: tuple[type[BaseModel], ...] = (
     SolverSettings,
     Tuning,
     LogGrid,
+    StepSettings,
     Style,
     *DASK_MODELS,
 )

@@ -4,10 +4,18 @@ import math
 import posixpath
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    model_validator,
+)
 from pydantic_core import PydanticKnownError
 
-from gvibench.registry import FIGURES, TABLES, Registry
+from gvibench.registry import FIGURES, STEP_RULES, TABLES, Registry
 from gvibench.spec.fields import Name, Positive, Seed
 from gvibench.spec.validate import StrictModel
 
@@ -20,6 +28,7 @@ __all__ = [
     "Numbers",
     "Scales",
     "Seeds",
+    "StepSettings",
     "Steps",
     "StudyName",
     "Table",
@@ -88,7 +97,46 @@ class LogGrid(StrictModel):
         return [float(f"{self.start * ratio**exponent:.6g}") for exponent in exponents]
 
 
-Steps = Literal["paper", "tuned"] | Number | Numbers | LogGrid
+def _name_in(registry: Registry, *words: str) -> BeforeValidator:
+    """Accept the words and all installed objects; the schema lists the built-in ones."""
+
+    def check(value: Any) -> Any:
+        known = [*words, *registry.names()]
+        if isinstance(value, str) and value not in known:
+            quoted = [f"'{name}'" for name in known]
+            expected = f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+            raise PydanticKnownError("literal_error", {"expected": expected})
+        return value
+
+    listed = (*words, *registry.built_in)
+    return BeforeValidator(check, json_schema_input_type=Literal[listed])
+
+
+StepSizes = Literal["paper", "tuned"] | Number | Numbers | LogGrid
+
+
+class StepSettings(StrictModel):
+    """Step rule with its settings, which are further keys: `{rule: auto, shrink: 0.3}`."""
+
+    model_config = ConfigDict(extra="allow")
+
+    rule: Annotated[str, _name_in(STEP_RULES)]
+    """Name of the step rule; `gvibench solvers` lists the available ones."""
+    step: StepSizes | None = None
+    """Step size as in `step`. For `auto`, it is the first one tried."""
+
+
+def _kind_of_mapping(value: Any) -> str:
+    is_rule = isinstance(value, StepSettings) or (isinstance(value, dict) and "rule" in value)
+    return "StepSettings" if is_rule else "LogGrid"
+
+
+StepMapping = Annotated[
+    Annotated[LogGrid, Tag("LogGrid")] | Annotated[StepSettings, Tag("StepSettings")],
+    Discriminator(_kind_of_mapping),
+]
+StepWord = Annotated[str, _name_in(STEP_RULES, "paper", "tuned")]
+Steps = Number | Numbers | StepMapping | StepWord
 Scales = Number | Numbers
 Seeds = (
     Annotated[int, Field(ge=1, le=MAX_RUNS)]
@@ -100,19 +148,6 @@ def _check_one_line(text: str) -> str:
     if not text.isprintable():
         raise ValueError("should be one line without control characters")
     return text
-
-
-def _name_in(registry: Registry) -> BeforeValidator:
-    """Accept all installed figures or tables; the schema lists the built-in ones."""
-
-    def check(value: Any) -> Any:
-        if isinstance(value, str) and value not in registry.names():
-            known = [f"'{name}'" for name in registry.names()]
-            expected = f"{', '.join(known[:-1])} or {known[-1]}"
-            raise PydanticKnownError("literal_error", {"expected": expected})
-        return value
-
-    return BeforeValidator(check, json_schema_input_type=Literal[tuple(registry.built_in)])
 
 
 Figure = Annotated[str, _name_in(FIGURES)]

@@ -1,15 +1,18 @@
-"""Complete specs with the defaults of the data set and the step sizes of the paper."""
+"""Complete specs with the defaults of the data set and the default step rule."""
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from gvibench.errors import UserError, suggest
-from gvibench.registry import SOLVERS
+from gvibench.registry import SOLVERS, STEP_RULES
 from gvibench.spec.catalogue import Setting, find
+from gvibench.spec.compatibility import validate_limitation
 from gvibench.spec.fields import Option
-from gvibench.spec.paper_values import PAPER_STEPS
 from gvibench.spec.run import DataSpec, ProblemSpec, RunSpec
 from gvibench.spec.validate import parse
+from gvibench.study.config import SolverSettings
+from gvibench.study.step_settings import read_steps, validate_step
 
 __all__ = ["complete_data", "complete_spec", "validate_solver"]
 
@@ -42,18 +45,41 @@ def complete_spec(
     """
     spec = complete_data(data, values.get("model"), from_text=from_text)
     completed = {"data": spec, "beta": find(spec).beta, **values}
-    if "solver" in kind.names():
-        step = PAPER_STEPS.get(spec.dataset, {}).get(str(values.get("solver")))
-        if step is not None:
-            completed.setdefault("step", step)
+    if "solver" in values:
+        values = {**SOLVERS.load(str(values["solver"])).defaults, **values}
+        completed = {**completed, **values}
+        completed |= _steps(spec, values, where, from_text=from_text)
     return validate_solver(parse(kind, completed, where, from_text=from_text))
 
 
+def _steps(
+    data: DataSpec, values: Mapping[str, Any], where: str, *, from_text: bool
+) -> dict[str, Any]:
+    """Return the fields that `step` stands for. Its values are those of a config."""
+    step: Any = values.get("step")
+    rule, options = values.get("step_rule"), values.get("step_options") or {}
+    if from_text and isinstance(step, str):
+        with contextlib.suppress(ValueError):
+            step = float(step)
+    if isinstance(step, str) and step in STEP_RULES.names():
+        rule, step = step, None
+    if rule or options:
+        step = {"rule": rule or ("auto" if step is None else "constant"), "step": step, **options}
+    named = parse(SolverSettings, {"step": step}, where).step
+    expectation = str(values.get("expectation", RunSpec.expectation))
+    steps = read_steps(named, str(values["solver"]), expectation, data)
+    if steps.tuned or len(steps.sizes) > 1:
+        raise UserError(f"{where}: 'step' of a single run should be one number or a step rule")
+    return steps.fields(steps.sizes[0])
+
+
 def validate_solver(spec: Problem) -> Problem:
-    """Return the spec unchanged; raise UserError if its solver or solver options are invalid."""
+    """Return the spec unchanged; raise UserError if its solver or step rule is invalid."""
     if isinstance(spec, RunSpec):
         options = f"options of solver '{spec.solver}'"
         parse(SOLVERS.load(spec.solver), spec.solver_options, options)
+        validate_step(spec)
+        validate_limitation(spec)
     return spec
 
 

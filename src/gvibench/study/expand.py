@@ -243,8 +243,11 @@ def _tuning(
 
 def _validate_tuning_rows(study: Study, spec: RunSpec, where: str) -> None:
     """Raise UserError if a stochastic run is tuned on too few rows for realistic noise."""
-    rows, least = study.tuning.rows, BATCHES * spec.batch
-    if spec.expectation != "stochastic" or rows is None or rows >= least:
+    rows = study.tuning.rows
+    if spec.expectation != "stochastic" or spec.batch == "all" or rows is None:
+        return
+    least = BATCHES * spec.batch
+    if rows >= least:
         return
     available = training_rows(spec.data)
     if available is None or rows < available:

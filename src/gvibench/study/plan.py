@@ -15,7 +15,7 @@ from typing import Any
 from gvibench.registry import SOLVERS
 from gvibench.spec.canonical import canonical_json, hash_text, hash_values
 from gvibench.spec.catalogue import find
-from gvibench.spec.metrics import EXTRA_CURVES, METRICS
+from gvibench.spec.metrics import CURVES, EXTRA_CURVES
 from gvibench.spec.run import DataSpec, ProblemSpec, RunSpec, group_name
 from gvibench.spec.tuning import TRIALS
 from gvibench.study import code_hash
@@ -264,8 +264,14 @@ class Plan:
             "study": study,
             "title": settings.title,
             "gap": settings.gap,
+            "cost": settings.cost,
+            "other_limits": {
+                solver: limit
+                for solver in sorted({job.specs[0].solver for job in jobs})
+                if (limit := SOLVERS.load(solver).other_limit)
+            },
             "records": max(job.specs[0].max_records for job in jobs),
-            "curves": [*METRICS, "seconds", *(name for name in EXTRA_CURVES if name in requested)],
+            "curves": [*CURVES, *(name for name in EXTRA_CURVES if name in requested)],
             "solver_titles": titles,
             "dataset_titles": {job.dataset: find(job.data.spec).title for job in jobs},
         }

@@ -75,9 +75,14 @@ def _temperature(plans: Sequence[Planned]) -> str:
     return "" if several else "two or more temperatures: set vary: {gamma: [0.5, 1.0]}"
 
 
+def _with_step_size(plans: Sequence[Planned]) -> list[Planned]:
+    """Return the runs whose step size is set, not searched for."""
+    return [plan for plan in plans if plan.spec.step_rule not in {"auto", "none"}]
+
+
 def _sensitivity(plans: Sequence[Planned]) -> str:
     steps: dict[tuple[str, str], set[float]] = {}
-    for plan in plans:
+    for plan in _with_step_size(plans):
         steps.setdefault((plan.dataset, plan.solver), set()).add(plan.spec.step)
     several = any(len(values) > 1 for values in steps.values())
     return "" if several else "a solver with two or more steps: set step: [0.01, 0.1]"
@@ -85,12 +90,12 @@ def _sensitivity(plans: Sequence[Planned]) -> str:
 
 def _heatmap(plans: Sequence[Planned]) -> str:
     cells: dict[tuple[str, str], set[tuple[float, float]]] = {}
-    for plan in plans:
+    for plan in _with_step_size(plans):
         cell = (plan.spec.step, plan.spec.init_scale)
         cells.setdefault((plan.dataset, plan.solver), set()).add(cell)
     several = any(len(values) > 1 for values in cells.values())
     advice = "set step: [0.01, 0.1] or init_scale: [0.1, 1.0]"
-    return "" if several else f"a solver with two or more steps or initial scales: {advice}"
+    return "" if several else f"a solver with two or more set steps or initial scales: {advice}"
 
 
 def _runtime(plans: Sequence[Planned]) -> str:
@@ -120,7 +125,7 @@ def _lacks_for_theory(plan: Planned) -> str:
         return "runs with gamma 1"
     if spec.expectation != "exact":
         return "runs with expectation 'exact'"
-    if spec.step_decay != 0:
+    if spec.step_rule != "constant":
         return "runs with a constant step"
     if not plan.has_optimum:
         return "the optimum: set gap: optimum and beta above 0"

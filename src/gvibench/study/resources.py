@@ -84,8 +84,12 @@ def run_seconds(spec: RunSpec, max_rows: int | None = None) -> float:
     n = min(n, max_rows or n)
     width = _width(spec, n, d)
     evaluations = 40 if spec.solver == "ng-flow" else 1
-    rows = min(n, spec.batch) if spec.expectation == "stochastic" else n
+    rows = n
+    if spec.expectation == "stochastic" and spec.batch != "all":
+        rows = min(n, spec.batch)
     work = evaluations * (2.0 * rows * width**2 + 60 * rows) + 6.0 * width**3
+    if spec.expectation == "stochastic":
+        work += rows * spec.samples * (2.0 * width + 300)
     rate = min(FLOPS + FLOPS_PER_FEATURE * width, MAX_FLOPS)
     step = OVERHEAD_SECONDS * evaluations + work / rate
     interval = spec.record_every if isinstance(spec.record_every, int) else spec.iterations / 200

@@ -6,28 +6,25 @@ Labels contain numbers as Python prints them, so that each number has one label.
 import contextlib
 import dataclasses
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from gvibench.errors import UserError, suggest
 from gvibench.registry import SOLVERS
 from gvibench.spec.catalogue import find
-from gvibench.spec.compatibility import is_reduced, validate_targets
-from gvibench.spec.paper_values import PAPER_STEPS
+from gvibench.spec.compatibility import is_reduced, validate_limitation, validate_targets
 from gvibench.spec.run import DataSpec, RunSpec
 from gvibench.spec.validate import parse
-from gvibench.study.config import DatasetSettings, LogGrid, Settings, SolverSettings, Study
+from gvibench.study.config import DatasetSettings, Settings, SolverSettings, Study
 from gvibench.study.data_shape import training_rows, validate_data
 from gvibench.study.defaults import complete_data
 from gvibench.study.plan import solver_title
 from gvibench.study.resources import sizes
+from gvibench.study.step_settings import PLACEHOLDER, TUNED, Steps, read_steps
 
 __all__ = ["Variant", "validate_titles", "validate_variation", "variants"]
 
-TUNED = "tuned"
-PLACEHOLDER = 1.0
-"""Value of fields that are still to be tuned. In the parameters of a job they are null."""
 OF_DATA = "data."
 """Prefix of the fields of a data set in `vary`."""
 
@@ -98,6 +95,8 @@ def _changes(study: Study, where: str) -> Iterator[dict[str, Any]]:
             raise UserError(f"{where}: vary: unknown field '{key}'{suggest(key, known)}")
         if key in {"data", "solver", "seed", "step", "init_scale"}:
             raise UserError(f"{where}: vary: set '{key}' directly in the study")
+        if key in {"step_rule", "step_options"}:
+            raise UserError(f"{where}: vary: set 'step' of a solver instead of '{key}'")
         if key == "beta" and TUNED in {
             study.beta,
             *(settings.beta for settings in study.datasets.values()),
@@ -114,39 +113,52 @@ def _changed(
     of_dataset, of_solver = study.datasets[dataset], study.solvers[solver]
     nearest = of_dataset.solvers.get(solver, SolverSettings())
     solver_id = _solver_id(study, dataset, solver)
-    values = _merge([study, of_dataset, of_solver, nearest])
+    with _located(where):
+        kind = SOLVERS.load(solver_id)
+    values = {**kind.defaults, **_merge([study, of_dataset, of_solver, nearest])}
     values |= {key: value for key, value in changes.items() if not key.startswith(OF_DATA)}
     options = {**of_solver.options, **nearest.options, **_mapping(values, "solver_options", where)}
     with _located(where):
         values["data"] = data = _data_spec(of_dataset, dataset, changes, values.get("model"))
         validate_data(data)
-        configured = parse(SOLVERS.load(solver_id), options, f"options of solver '{solver_id}'")
+        configured = parse(kind, options, f"options of solver '{solver_id}'")
         values["solver_options"] = dataclasses.asdict(configured)
     values["solver"] = solver_id
-    steps, scales = values.pop("step", None), values.pop("init_scale", 1.0)
-    tuned = steps == TUNED
-    pairs = (
+    given, scales = values.pop("step", None), values.pop("init_scale", 1.0)
+    if not kind.has_step:  # a setting for all solvers does not apply
+        given = nearest.step if nearest.step is not None else of_solver.step
+    with _located(where):
+        expectation = values.get("expectation", RunSpec.expectation)
+        steps = read_steps(given, solver_id, expectation, data)
+    pairs: Iterable[tuple[float, float]] = (
         [(PLACEHOLDER, PLACEHOLDER)]
-        if tuned
-        else itertools.product(
-            _steps(steps, data, solver_id, where), scales if isinstance(scales, list) else [scales]
-        )
+        if steps.tuned
+        else itertools.product(steps.sizes, scales if isinstance(scales, list) else [scales])
     )
     beta_tuned = values.setdefault("beta", find(data).beta) == TUNED
     if beta_tuned:
         values["beta"] = PLACEHOLDER
     for step, scale in pairs:
-        spec = parse(RunSpec, {**values, "step": step, "init_scale": scale}, where)
+        spec = parse(RunSpec, {**values, **steps.fields(step), "init_scale": scale}, where)
         with _located(where):
             _validate_combination(spec, beta_tuned)
-        start = TUNED if tuned else f"step-{_label(step)}_scale-{_label(scale)}"
+        start = _start_label(steps, spec)
         shown = {key: value for key, value in changes.items() if key not in spec.unused_fields()}
         label = "_".join([start, *(f"{key}-{_label(value)}" for key, value in shown.items())])
-        yield Variant(label, spec.without_unused(), tuned, beta_tuned)
+        yield Variant(label, spec.without_unused(), steps.tuned, beta_tuned)
+
+
+def _start_label(steps: Steps, spec: RunSpec) -> str:
+    """Return the first part of a label: step rule, step size and initial scale."""
+    if steps.tuned:
+        return "_".join(filter(None, [TUNED, _label(steps.label)]))
+    size = f"step-{_label(spec.step)}" if steps.shows_size else ""
+    return "_".join(filter(None, [_label(steps.label), size, f"scale-{_label(spec.init_scale)}"]))
 
 
 def _validate_combination(spec: RunSpec, beta_tuned: bool) -> None:
     """Raise UserError for settings that are valid by themselves but cannot be combined."""
+    validate_limitation(spec)
     solver = SOLVERS.load(spec.solver)(**spec.solver_options)
     rows, columns = sizes(spec.data)
     is_reduced(spec, solver, training_rows(spec.data) or rows, columns)
@@ -187,24 +199,6 @@ def _mapping(values: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:
     if not isinstance(mapping, dict):
         raise UserError(f"{where}: '{key}' should be a mapping, got {mapping!r}")
     return mapping
-
-
-def _steps(steps: Any, data: DataSpec, solver: str, where: str) -> list[float]:
-    if steps is None:
-        raise UserError(
-            f"{where}: 'step' is missing: give a number, a list, a grid, paper or tuned"
-        )
-    if steps == "paper":
-        known = PAPER_STEPS.get(data.dataset, {})
-        if solver not in known:
-            raise UserError(
-                f"{where}: the paper has no step for '{solver}' on '{data.dataset}': "
-                "give a number or use step 'tuned'"
-            )
-        return [known[solver]]
-    if isinstance(steps, LogGrid):
-        return steps.values()
-    return steps if isinstance(steps, list) else [steps]
 
 
 def _label(value: Any) -> str:

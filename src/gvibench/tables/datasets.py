@@ -1,6 +1,7 @@
 """Build the table of data sets: rows and features, splits, and settings of each solver."""
 
 import json
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,7 +15,7 @@ from gvibench.analysis.configurations import (
     unique,
 )
 from gvibench.spec.run import DataSpec, ProblemSpec
-from gvibench.tables.formats import Block, Table, number
+from gvibench.tables.formats import Block, Table, number, step_text
 
 __all__ = ["build"]
 
@@ -132,7 +133,10 @@ def _split(data: DataSpec) -> str:
 def _steps(members: list[Configuration]) -> str:
     if not members:
         return UNKNOWN
-    text = _listed(config.step for config in members)
+    sizes = [config.step_size for config in members if not math.isnan(config.step_size)]
+    rules = {config.step_rule for config in members if math.isnan(config.step_size)}
+    words = [step_text(math.nan, rule) for rule in sorted(rules)]
+    text = ", ".join([*([_listed(sizes)] if sizes else []), *words])
     return f"{text} (tuned)" if any(config.tuned for config in members) else text
 
 

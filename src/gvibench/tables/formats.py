@@ -1,6 +1,7 @@
 """Represent tables and write them as CSV, Markdown and LaTeX."""
 
 import contextlib
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
@@ -20,6 +21,7 @@ __all__ = [
     "markdown_block",
     "number",
     "spread",
+    "step_text",
     "to_csv",
     "to_latex",
     "to_markdown",
@@ -84,6 +86,19 @@ def number(value: float, digits: int = 6) -> str:
     if _ALL_DIGITS.get():
         return repr(float(value)).removesuffix(".0")
     return f"{value:.{digits}g}"
+
+
+def step_text(step: float | str, rule: str) -> str:
+    """Return a step size for readers, or the name of the rule that determines it.
+
+    `step` is NaN, or the text for missing numbers, if it was not set.
+    """
+    if rule == "none":
+        return "–"
+    if isinstance(step, str) or math.isnan(step):
+        return rule
+    note = {"constant": "", "decay": " (decaying)"}.get(rule, f" ({rule})")
+    return number(step) + note
 
 
 def spread(center: float, low: float, high: float, digits: int = 6) -> str:

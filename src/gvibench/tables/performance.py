@@ -9,16 +9,18 @@ import pandas as pd
 import xarray as xr
 
 from gvibench.analysis.configurations import Configuration, configurations
+from gvibench.analysis.costs import COSTS, cost_of
 from gvibench.analysis.efforts import LEVELS, Effort, Target, lazy_efforts
 from gvibench.analysis.gaps import computed, final, gap, measured
-from gvibench.analysis.ranking import RULE, TIE, TIE_LEVEL, Ranking
+from gvibench.analysis.ranking import TIE_LEVEL, Ranking, rule_of
 from gvibench.analysis.statistics import STATISTICS, seed_statistics
 from gvibench.spec.statuses import STATUSES, UNUSABLE
-from gvibench.tables.formats import Block, Table, number, spread, with_full_cells
+from gvibench.tables.cells import cell_text, ended, reached_text
+from gvibench.tables.formats import Block, Table, number, step_text, with_full_cells
 
 __all__ = [
-    *("NEVER", "NONE", "NO_STEP", "UNDEFINED"),
-    *("build", "cell_text", "compact", "ended", "reached_text", "values_of"),
+    *("NEVER", "NONE", "NO_STEP", "REACHED_COUNT", "UNDEFINED"),
+    *("build", "compact", "values_of"),
 ]
 
 NEVER = "never"
@@ -44,18 +46,18 @@ METRICS = {
 """Final values and their names for readers."""
 KINDS: tuple[Literal["first", "settled"], ...] = ("first", "settled")
 TUNING = ("tuning_trials", "tuning_iterations", "tuning_seconds", "tuning_note")
-DIGITS = {"test_accuracy": 4, "gap": 3, "difference": 3, "seconds": 3, "iterations": 4}
-DECIMALS = 10
-"""Decimals of gaps and differences for readers, because further digits are rounding errors."""
 SHOWN = "median [min, max] over the seeds that neither diverged nor failed"
-OVERLAP = (
-    "A difference in (brackets) may be due to the seeds, because the ranges of the final gaps "
-    f"overlap (gaps below {TIE:g} nat count as {TIE:g})."
+BEHIND = "behind the best, seed by seed"
+PAIRED = (
+    "Behind the best: the final objective minus the one of the best configuration with the same "
+    "seed, in nats. A difference in (brackets) may be due to the seeds, because the ranges of the "
+    "final gaps overlap."
 )
 REACHED = (
     "First reached: the gap is at most the level for the first time. Settled: from there on, the "
     "gap stays at most the level. Between two records the gap is assumed to decay exponentially."
 )
+REACHED_COUNT = "(4/5): only 4 of 5 seeds reached the level, and the numbers are those of the 4."
 
 Records = Sequence[dict[Any, Any]]
 
@@ -64,7 +66,7 @@ def build(dataset: xr.Dataset) -> Table:
     """Return a table with a row for each configuration and statistics over its seeds."""
     values = values_of(dataset)
     records = values.to_dict("records")
-    blocks = (_endings, _efforts, _comparison)
+    blocks = (_endings, _efforts, partial(_comparison, rule=rule_of(dataset)))
     return Table(values, [with_full_cells(partial(block, records)) for block in blocks])
 
 
@@ -72,7 +74,9 @@ def values_of(dataset: xr.Dataset) -> pd.DataFrame:
     """Return the values of the table, one row per configuration and one number per column."""
     configs = configurations(dataset)
     values, efforts = _run_values(dataset)
-    ranking = Ranking.from_values(dataset, values["gap"], efforts["settled", TIE_LEVEL].iterations)
+    cost = cost_of(dataset).name
+    settled = efforts["settled", TIE_LEVEL].cost(cost)
+    ranking = Ranking.from_values(dataset, values["gap"], settled)
     best = ranking.best(configs, lambda config: config.problem)
     best_lines = set(map(id, ranking.best_lines(configs)))
     seeds = np.asarray(dataset["seed"].values)
@@ -92,16 +96,18 @@ def values_of(dataset: xr.Dataset) -> pd.DataFrame:
         placeholder = _placeholder(config, note)
         row: dict[str, Any] = {
             **_identity(config),
+            "cost": cost,
             "best_of_solver": id(config) in best_lines,
             "seeds": len(config.runs),
             **{status: config.endings[status] for status in STATUSES},
+            "solved": int(ranking.solved[config.runs].sum()),
         }
         for name in METRICS:
             row |= _statistics(name, statistics[name], k, placeholder or UNDEFINED)
         for target, effort in efforts.items():
             reached = int(np.isfinite(effort.iterations[config.runs]).sum())
             row[f"reached_{_suffix(target)}"] = reached
-            row |= _effort_columns(statistics, target, k, placeholder or NEVER)
+            row |= _effort_columns(statistics, target, k, placeholder or NEVER, cost)
         row |= _compare_with_best(
             config, best[config.problem], ranking, values["objective"], seeds, placeholder
         )
@@ -142,7 +148,8 @@ def _identity(config: Configuration) -> dict[str, Any]:
         "method": config.line,
         "solver_id": config.solver_id,
         **{field: str(value) for field, value in config.varied.items()},
-        "step": config.step,
+        "step": config.step_size,
+        "step_rule": config.step_rule,
         "init_scale": config.init_scale,
         "tuned": config.tuned,
     }
@@ -172,17 +179,18 @@ def _effort_columns(
     target: Target,
     position: int,
     placeholder: str,
+    cost: str,
 ) -> dict[str, Any]:
     """Return the columns of the effort to reach a level, over the seeds that reached it."""
     suffix = _suffix(target)
     columns: dict[str, Any] = {}
-    for name in ("iterations", "seconds"):
+    for name in COSTS:
         quantity = f"{name}_{suffix}"
         columns |= _statistics(quantity, statistics[quantity], position, placeholder)
     # Limits of the effort that follow from the recording schedule.
     for name in ("least", "most"):
         value = float(statistics[f"{name}_{suffix}"]["median"][position])
-        columns[f"iterations_{suffix}_at_{name}"] = placeholder if np.isnan(value) else value
+        columns[f"{cost}_{suffix}_at_{name}"] = placeholder if np.isnan(value) else value
     return columns
 
 
@@ -204,13 +212,16 @@ def _compare_with_best(
     has_best = bool(len(best.usable))
     tied = has_best and ranking.merit(config) == ranking.merit(best)
     return {
-        "best": f"{best.line}, step {best.step:g}, init_scale {best.init_scale:g}"
+        "best": f"{best.line}, step {step_text(best.step_size, best.step_rule)}, "
+        f"init_scale {best.init_scale:g}"
         if has_best
         else NONE,
         "is_best": config is best and has_best,
         "tied_with_best": tied and config is not best,
         **_statistics("difference_to_best", _reduced(pairs), 0, placeholder or NO_COMMON_SEED),
         "bands_overlap_best": ranking.overlap(config, best),
+        "both_gaps_zero": ranking.median_gap(config) == ranking.median_gap(best) == 0,
+        "solves_fewer_seeds": ranking.merit(config)[0] > ranking.merit(best)[0],
     }
 
 
@@ -229,15 +240,12 @@ def _key(records: Records) -> dict[str, list[str]]:
     return {
         "data set": [row["problem"] for row in records],
         "solver": [row["method"] for row in records],
-        "step": [number(row["step"]) + " (tuned)" * row["tuned"] for row in records],
+        "step": [
+            step_text(row["step"], row["step_rule"]) + " (tuned)" * row["tuned"] for row in records
+        ],
         "C0": [number(row["init_scale"]) for row in records],
         "ended": [ended(row) for row in records],
     }
-
-
-def ended(row: dict[Any, Any]) -> str:
-    """Return the number of seeds by status, for example "4 converged, 1 failed"."""
-    return ", ".join(f"{row[status]} {status}" for status in STATUSES if row[status])
 
 
 def _endings(records: Records) -> Block:
@@ -257,31 +265,33 @@ def _efforts(records: Records) -> Block:
     cells = _key(records)
     cells["seconds in all"] = [cell_text(row, "seconds") for row in records]
     for level in LEVELS:
-        for title, name in _effort_titles(level).items():
+        for title, name in _effort_titles(level, records[0]["cost"]).items():
             cells[title] = [reached_text(row, name) for row in records]
     caption = (
         "Effort until the objective gap is at most a level in nats: median [min, max] over the "
-        f"seeds that reached it. Their number is given if not all seeds did. {REACHED}"
+        f"seeds that reached it. {REACHED_COUNT} {REACHED}"
     )
     return Block(caption, pd.DataFrame(cells), text_columns=2)
 
 
-def _effort_titles(level: float) -> dict[str, str]:
+def _effort_titles(level: float, cost: str) -> dict[str, str]:
+    noun = COSTS[cost].noun
     return {
-        f"iterations, {level:g} first reached": f"iterations_first_{level:g}",
-        f"iterations, {level:g} settled": f"iterations_settled_{level:g}",
+        f"{noun}, {level:g} first reached": f"{cost}_first_{level:g}",
+        f"{noun}, {level:g} settled": f"{cost}_settled_{level:g}",
         f"seconds, {level:g} settled": f"seconds_settled_{level:g}",
     }
 
 
-def _comparison(records: Records) -> Block:
+def _comparison(records: Records, rule: str) -> Block:
     cells = _key(records)
     cells["objective gap"] = [cell_text(row, "gap") for row in records]
-    cells["behind the best"] = [_behind(row) for row in records]
+    cells[BEHIND] = [_behind(row) for row in records]
     caption = (
-        "Final objective gap, and the difference to the best configuration on the same problem, "
-        f"seed by seed: median [min, max] in nats. {RULE} {OVERLAP} A negative difference belongs "
-        "to a configuration with a lower gap and more seeds that diverged or failed."
+        "Final objective gap, and the difference to the best configuration on the same problem: "
+        f"median [min, max]. {rule} {PAIRED} A negative difference belongs to a configuration "
+        "with a lower objective that solves fewer seeds, or more of whose seeds diverged or "
+        "failed."
     )
     if any(row["tuned"] for row in records):
         cells["tuning trials"] = [str(row["tuning_trials"]) for row in records]
@@ -298,23 +308,17 @@ def compact(values: pd.DataFrame) -> Block:
     records = [row for row in values.to_dict("records") if row["best_of_solver"]]
     cells = _key(records)
     cells["objective gap"] = [cell_text(row, "gap") for row in records]
-    cells["behind the best"] = [_behind(row) for row in records]
-    for title, name in _effort_titles(TIE_LEVEL).items():
+    cells[BEHIND] = [_behind(row) for row in records]
+    for title, name in _effort_titles(TIE_LEVEL, records[0]["cost"]).items():
         cells[title] = [reached_text(row, name) for row in records]
     for name in ("test_nll", "test_accuracy"):
         cells[METRICS[name]] = [cell_text(row, name) for row in records]
-    caption = f"Each solver at its best step and initial scale: {SHOWN}. {REACHED} {OVERLAP}"
+    caption = (
+        f"Each solver at its best step and initial scale C0: {SHOWN}. {PAIRED} {REACHED} "
+        f"{REACHED_COUNT} Test NLL: expected negative log-likelihood of the test rows under the "
+        "fitted Gaussian q, in nats."
+    )
     return Block(caption, pd.DataFrame(cells), text_columns=2)
-
-
-def cell_text(row: dict[Any, Any], name: str) -> str:
-    """Return a quantity as "median [min, max]", or the text in place of it."""
-    center, low, high = (row[f"{name}_{statistic}"] for statistic in ("median", "min", "max"))
-    if isinstance(center, str):
-        return center
-    if name in {"gap", "difference_to_best"}:
-        center, low, high = (round(value, DECIMALS) + 0.0 for value in (center, low, high))
-    return spread(center, low, high, DIGITS.get(name.partition("_")[0], DIGITS.get(name, 6)))
 
 
 def _behind(row: dict[Any, Any]) -> str:
@@ -323,11 +327,5 @@ def _behind(row: dict[Any, Any]) -> str:
     if row["tied_with_best"]:
         return "tied"
     text = cell_text(row, "difference_to_best")
-    return f"({text})" if row["bands_overlap_best"] else text
-
-
-def reached_text(row: dict[Any, Any], name: str) -> str:
-    """Return an effort and, unless all or no seeds reached the level, the number that did."""
-    text = cell_text(row, name)
-    count, seeds = row[f"reached_{name.partition('_')[2]}"], row["seeds"]
-    return text if count in {0, seeds} else f"{text} ({count}/{seeds})"
+    may_be_due_to_seeds = row["bands_overlap_best"] and not row["both_gaps_zero"]
+    return f"({text})" if may_be_due_to_seeds else text

@@ -6,10 +6,12 @@ import xarray as xr
 
 from gvibench.analysis.configurations import by_run, configurations, specs_of
 from gvibench.analysis.gaps import computed, final, gap
-from gvibench.tables.formats import Block, Table, number, with_full_cells
+from gvibench.spec.metrics import COSTS
+from gvibench.tables.formats import Block, Table, number, step_text, with_full_cells
 
 __all__ = ["build", "values_of"]
 
+TRIALS = ("rejected_steps", "screened_steps", "indefinite_steps")
 FINAL = (
     "objective",
     "neg_elbo",
@@ -18,7 +20,7 @@ FINAL = (
     "test_nll_at_mean",
     "test_accuracy",
     "grad_norm",
-    "seconds",
+    *COSTS,
 )
 OPTIMAL = ("objective", "train_elbo_paper", "test_nll", "test_accuracy")
 
@@ -34,12 +36,13 @@ def values_of(dataset: xr.Dataset) -> pd.DataFrame:
     sources = by_run(dataset, [spec["data"]["dataset"] for spec in specs_of(dataset)])
     columns = {
         name: dataset[name].values
-        for name in ("dataset", "solver", "solver_id", "step", "init_scale", "seed")
+        for name in ("dataset", "solver", "solver_id", "step", "step_rule", "init_scale", "seed")
     }
+    columns["step"] = _labels(dataset, "step_size").astype(float)
     columns["source"] = np.array(sources)
     columns["problem"] = _labels(dataset, "panel")
     columns["method"] = _labels(dataset, "line")
-    for name in ("status", "reason", "iterations_done", "n_train", "n_test", "d"):
+    for name in ("status", "reason", "iterations_done", "n_train", "n_test", "d", *TRIALS):
         columns[name] = dataset[name].values
     lazy = {name: final(dataset[name]) for name in FINAL}
     columns |= computed({**lazy, "gap": final(gap(dataset, "objective"))})
@@ -61,11 +64,12 @@ def _block(values: pd.DataFrame) -> Block:
     cells = {
         "data set": values["problem"],
         "solver": values["method"],
-        "step": values["step"].map(number),
+        "step": list(map(step_text, values["step"], values["step_rule"])),
         "C0": values["init_scale"].map(number),
         "seed": values["seed"].map(str),
         "ended": values["status"],
         "iterations": values["iterations_done"].map(str),
+        "evaluations": values["evaluations"].map(number),
         "objective": values["objective"].map(lambda value: number(value, 10)),
         "seconds": values["seconds"].map(lambda value: number(value, 3)),
         "spec": values["spec_hash"],

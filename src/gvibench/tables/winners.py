@@ -5,14 +5,15 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
+from gvibench.analysis.configurations import unique
+from gvibench.analysis.costs import COSTS
 from gvibench.analysis.efforts import LEVELS
 from gvibench.spec.statuses import UNUSABLE
-from gvibench.tables.formats import Block, Table, number, with_full_cells
+from gvibench.tables.formats import Block, Table, number, step_text, with_full_cells
 from gvibench.tables.performance import REACHED, values_of
 
 __all__ = ["build"]
 
-MEASURES = {"iterations": "fewest iterations", "seconds": "least time (s)"}
 CLOSEST = "smallest final gap (nat)"
 """Measure that decides if no solver settles at any level."""
 UNRESOLVED = "not resolved by the records"
@@ -34,7 +35,8 @@ def build(dataset: xr.Dataset) -> Table:
         if level is None:
             rows.append({"problem": problem, **_closest(records)})
         else:
-            rows += [{"problem": problem, **_first(records, level, name)} for name in MEASURES]
+            measures = unique([records[0]["cost"], "seconds"])
+            rows += [{"problem": problem, **_first(records, level, name)} for name in measures]
     return Table(pd.DataFrame(rows), [with_full_cells(lambda: _block(rows))])
 
 
@@ -58,7 +60,7 @@ def _first(records: list[dict[Any, Any]], level: float, measure: str) -> dict[st
     tied = [row for row in ordered if row[name] == winner[name]]
     runner_up = ordered[len(tied)] if len(tied) < len(ordered) else None
     return {
-        "measure": MEASURES[measure],
+        "measure": "least time (s)" if measure == "seconds" else f"fewest {COSTS[measure].noun}",
         "level": level,
         "winner": " and ".join(map(_named, tied)) + " (tied)" * (len(tied) > 1),
         "value": winner[name],
@@ -71,15 +73,9 @@ def _first(records: list[dict[Any, Any]], level: float, measure: str) -> dict[st
 
 def _is_resolved(winner: dict[Any, Any], other: dict[Any, Any], level: float) -> bool:
     """Return whether the recording schedule shows that the winner was first."""
-    suffix = f"settled_{level:g}"
-    latest, earliest = (
-        winner[f"iterations_{suffix}_at_most"],
-        other[f"iterations_{suffix}_at_least"],
-    )
-    exact = all(
-        row[f"iterations_{suffix}_at_most"] == row[f"iterations_{suffix}_at_least"]
-        for row in (winner, other)
-    )
+    name = f"{winner['cost']}_settled_{level:g}"
+    latest, earliest = winner[f"{name}_at_most"], other[f"{name}_at_least"]
+    exact = all(row[f"{name}_at_most"] == row[f"{name}_at_least"] for row in (winner, other))
     return exact or bool(latest < earliest)
 
 
@@ -104,7 +100,8 @@ def _closest(records: list[dict[Any, Any]]) -> dict[str, Any]:
 
 
 def _named(row: dict[Any, Any]) -> str:
-    return f"{row['method']} (step {row['step']:g}, C0 {row['init_scale']:g})"
+    step = step_text(row["step"], row["step_rule"])
+    return f"{row['method']} (step {step}, C0 {row['init_scale']:g})"
 
 
 def _block(rows: list[dict[str, Any]]) -> Block:

@@ -8,6 +8,7 @@ import xarray as xr
 
 from gvibench.analysis.bands import load_runs, seeds_over, seeds_over_iterations
 from gvibench.analysis.configurations import Configuration, Floats, configurations
+from gvibench.analysis.costs import cost_of
 from gvibench.analysis.efforts import LEVELS, lazy_efforts
 from gvibench.analysis.gaps import ROUNDING, computed, final, gap, reference
 from gvibench.analysis.ranking import Ranking
@@ -20,6 +21,7 @@ from gvibench.report.page.curves import (
     statistics,
     thin,
 )
+from gvibench.spec.metrics import COSTS
 from gvibench.spec.statuses import UNUSABLE
 
 __all__ = ["AXES", "METRICS", "ConfigurationData"]
@@ -35,6 +37,7 @@ METRICS: dict[str, dict[str, Any]] = {
 """Metrics that can be plotted. Logarithmic axes show gaps of zero at the floor."""
 AXES = {
     "iteration": "iteration",
+    "evaluations": "model evaluations",
     "seconds": "solver time [s]",
     "data_passes": "passes over the data",
 }
@@ -82,7 +85,7 @@ class ConfigurationData:
         # Add the best configurations first because there may be no room for all of them.
         ordered = sorted(configs, key=lambda one: (id(one) not in best, rank[id(one)]))
         curves: dict[int, Any] = {id(config): {} for config in configs}
-        clocks = {name: dataset[name] for name in AXES if name in dataset}
+        clocks = {name: dataset[name] for name in _informative_axes(dataset)}
         for config, rows in load_runs({**gaps, **clocks}, ordered):
             if self.numbers.size > MAX_NUMBERS:
                 self.left_out += len(configs) - sum(map(bool, curves.values()))
@@ -94,7 +97,8 @@ class ConfigurationData:
                 {
                     "line": lines.index((number, config.line)),
                     "panel": config.panel,
-                    "step": config.step,
+                    "step": _finite(config.step_size),
+                    "rule": config.step_rule,
                     "scale": config.init_scale,
                     "tuned": config.tuned,
                     "rank": rank[id(config)],
@@ -117,7 +121,7 @@ class ConfigurationData:
         places: dict[str, dict[str, list[int]]] = {}
         for axis in (axis for axis in AXES if axis in rows):
             places[axis] = {}
-            seeds = seeds_over_iterations if axis == "iteration" else seeds_over
+            seeds = seeds_over if axis == "seconds" else seeds_over_iterations
             for metric in (metric for metric in METRICS if metric in rows):
                 at, lines = seeds(rows[axis], rows[metric])
                 if lines.size == 0:
@@ -162,23 +166,36 @@ def _finals_and_efforts(
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Return final gaps by metric, and the efforts of each run in one array.
 
-    The efforts are the iterations and then the seconds until each level is reached.
+    The efforts are the cost of the study and then the seconds until each level is reached.
     """
     lazy = {metric: final(values) for metric, values in gaps.items()}
     targets = lazy_efforts(dataset, [("settled", level) for level in LEVELS])
-    names = [(name, level) for name in ("iterations", "seconds") for level in LEVELS]
+    names = [(name, level) for name in (cost_of(dataset).name, "seconds") for level in LEVELS]
     values = computed(
         {
             **lazy,
             **{f"{name} {level}": targets["settled", level][name] for name, level in names},
         }
     )
-    efforts = np.array([values.pop(f"{name} {level}") for name, level in names])
-    return values, efforts
+    efforts = np.array([values[f"{name} {level}"] for name, level in names])
+    return {name: values[name] for name in lazy}, efforts
 
 
 def _unusable(config: Configuration) -> dict[str, int]:
     return {status: config.endings[status] for status in UNUSABLE if config.endings[status]}
+
+
+def _informative_axes(dataset: xr.Dataset) -> list[str]:
+    """Return the axes that do not repeat another one up to a constant."""
+    finals = computed({name: final(dataset[name]) for name in COSTS if name in dataset})
+    repeated = set()
+    if "evaluations" in finals:
+        if np.array_equal(finals["evaluations"], dataset["iterations_done"].values + 1.0):
+            repeated.add("evaluations")
+        if np.array_equal(finals["evaluations"], finals["data_passes"], equal_nan=True):
+            repeated.add("data_passes")
+    repeated.discard(cost_of(dataset).curve)
+    return [name for name in AXES if name in dataset and name not in repeated]
 
 
 def _finite(value: Any) -> float | None:

@@ -7,6 +7,7 @@ from typing import Any
 import xarray as xr
 
 from gvibench.analysis.configurations import configurations, unique
+from gvibench.analysis.costs import cost_of
 from gvibench.analysis.efforts import LEVELS, SOLVED
 from gvibench.figures.style import DASHED, SOLID, LineStyle, line_styles_of
 from gvibench.report.page.configuration_data import AXES, METRICS, ConfigurationData
@@ -27,6 +28,9 @@ MARKERS = {
     "P": "cross",
     "X": "x",
     "h": "hexagon",
+    "H": "hexagon2",
+    "8": "octagon",
+    "|": "line-ns-open",
     "p": "pentagon",
     "*": "star",
     "d": "diamond-tall",
@@ -69,9 +73,9 @@ def payload(studies: Sequence[Study], extra: Sequence[Section] = ()) -> dict[str
     data = ConfigurationData()
     for number, study in enumerate(studies):
         data.add_study(number, study.dataset, lines)
-    title = " against ".join(study.dataset.attrs["title"] or _name(study) for study in studies)
     return {
-        "title": title,
+        "cost": cost_of(studies[0].dataset)._asdict(),
+        "title": _title(studies),
         "statistics": STATISTICS,
         "axes": AXES,
         "metrics": METRICS,
@@ -106,6 +110,14 @@ def _study(study: Study) -> Section:
         "figures": list(study.figures),
         "provenance": provenance(study.dataset, study.codes),
     }
+
+
+def _title(studies: Sequence[Study]) -> str:
+    """Return the title of the page. Compared studies can have the same title."""
+    titles = unique(study.dataset.attrs["title"] or _name(study) for study in studies)
+    if len(titles) < len(studies):
+        return f"{titles[0]}: {' and '.join(study.label for study in studies)} compared"
+    return " against ".join(titles)
 
 
 def _name(study: Study) -> str:

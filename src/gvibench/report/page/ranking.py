@@ -6,9 +6,11 @@ import pandas as pd
 import xarray as xr
 
 from gvibench.analysis.configurations import Configuration, configurations, unique
+from gvibench.analysis.costs import COSTS
 from gvibench.analysis.ranking import TIE_LEVEL, Ranking
-from gvibench.tables.formats import Block, number, with_full_cells
-from gvibench.tables.performance import cell_text, ended, reached_text, values_of
+from gvibench.tables.cells import cell_text, ended, reached_text
+from gvibench.tables.formats import Block, number, step_text, with_full_cells
+from gvibench.tables.performance import values_of
 
 __all__ = ["LEADING_RANKS", "ranking_block"]
 
@@ -40,17 +42,17 @@ def ranking_block(dataset: xr.Dataset) -> tuple[Block, list[bool]]:
 
 
 def _block(rows: list[Row]) -> Block:
-    level = f"{TIE_LEVEL:g}"
+    level, cost = f"{TIE_LEVEL:g}", rows[0][-1]["cost"]
     cells = {
         "data set": [line.panel for _, line, _ in rows],
         "rank": [str(rank) if len(line.usable) else "–" for rank, line, _ in rows],
         "solver": [line.line for _, line, _ in rows],
-        "step": [number(line.step) for _, line, _ in rows],
+        "step": [step_text(line.step_size, line.step_rule) for _, line, _ in rows],
         "C0": [number(line.init_scale) for _, line, _ in rows],
         "runs": [ended(row) for *_, row in rows],
         "final gap": [cell_text(row, "gap") for *_, row in rows],
-        f"iterations to {level}": [
-            reached_text(row, f"iterations_settled_{level}") for *_, row in rows
+        f"{COSTS[cost].noun} to {level}": [
+            reached_text(row, f"{cost}_settled_{level}") for *_, row in rows
         ],
         "compared with the best": [_compared(row) for *_, row in rows],
     }
@@ -62,6 +64,10 @@ def _compared(row: dict[Any, Any]) -> str:
         return "best"
     if row["tied_with_best"]:
         return "tied"
+    if row["solves_fewer_seeds"] and row["solved"]:
+        return f"solves {row['solved']} of {row['seeds']} seeds"
+    if row["both_gaps_zero"]:
+        return "also at gap 0"
     if row["bands_overlap_best"]:
         return "within the seeds"
     difference = row["difference_to_best_median"]

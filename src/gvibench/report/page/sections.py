@@ -13,8 +13,9 @@ import pandas as pd
 import xarray as xr
 
 from gvibench.analysis.configurations import configurations, unique
+from gvibench.analysis.costs import cost_of
 from gvibench.analysis.gaps import final_values
-from gvibench.analysis.ranking import RULE
+from gvibench.analysis.ranking import TIE_LEVEL, rule_of
 from gvibench.errors import RETRIED
 from gvibench.registry import TABLES
 from gvibench.report.conclusion import conclusion
@@ -28,17 +29,21 @@ from gvibench.report.findings import (
 )
 from gvibench.report.page.ranking import ranking_block
 from gvibench.spec.statuses import STATUSES
-from gvibench.tables.formats import Block, error_table, number, to_csv, with_full_cells
+from gvibench.tables.formats import Block, error_table, number, step_text, to_csv, with_full_cells
+from gvibench.tables.performance import REACHED_COUNT
 
 __all__ = ["Section", "figures_of", "overview", "provenance", "table_section", "tables_of"]
 
 Section = dict[str, Any]
 """Data of one section of the page, ready for JSON."""
 
-RANKING = "Ranking of the solvers on each problem, each solver at its best step and initial scale"
-WITHIN = (
-    "Within the seeds: the ranges of the final gaps over the seeds overlap with the range of the "
-    "best solver. Gaps are medians [min, max] over the seeds that neither diverged nor failed."
+RANKING = "Ranking of the solvers on each problem, each at its best step and initial scale C0"
+RANKING_NOTES = (
+    "Gaps are medians [min, max] over the seeds that neither diverged nor failed.",
+    f"{{cost}} to {TIE_LEVEL:g}: until the gap settles there. {REACHED_COUNT}",
+    "Behind: the median difference of the final objectives, seed by seed.",
+    "Within the seeds: the range of the final gaps over the seeds overlaps with the range of the "
+    "best solver.",
 )
 MEDIA_TYPES = {".svg": "image/svg+xml", ".png": "image/png"}
 RUN_COLUMNS = (
@@ -92,7 +97,9 @@ def overview(dataset: xr.Dataset) -> Section:
             },
         },
         "ranking": table_section(RANKING, ranking) | {"leading": leading},
-        "rule": f"{RULE} {WITHIN}",
+        "rule": " ".join([rule_of(dataset), *RANKING_NOTES]).format(
+            cost=cost_of(dataset).noun.capitalize()
+        ),
         "ended": table_section(
             "Runs that stalled, failed or diverged",
             with_full_cells(lambda: Block("", pd.DataFrame(ending_rows(dataset)), 2)),
@@ -196,7 +203,7 @@ def provenance(dataset: xr.Dataset, codes: dict[str, str]) -> Section:
             {
                 "data set": config_of[run].panel,
                 "solver": config_of[run].line,
-                "step": number(config_of[run].step),
+                "step": step_text(config_of[run].step_size, config_of[run].step_rule),
                 "C0": number(config_of[run].init_scale),
                 **{name.replace("_", " "): values[k] for name, values in columns.items()},
                 "wall seconds": number(columns["wall_seconds"][k], 3),

@@ -54,7 +54,7 @@ function finalOf(configuration, selected) {
 
 // Return the cost of each run until the gap settles at the level, or NaN if it does not.
 function effortsOf(configuration, cost, level) {
-  const kind = cost === 'iteration' ? 0 : 1;
+  const kind = cost === 'seconds' ? 1 : 0;
   return matrix(configuration.efforts)[kind * content.levels.length + content.levels.indexOf(level)];
 }
 
@@ -64,7 +64,7 @@ function digitsFor(values) {
   return [2, 3, 4, 6].find((digits) => new Set(values.map((value) => value.toPrecision(digits))).size === count) ?? 17;
 }
 const SETTING_DIGITS = Math.max(
-  ...['step', 'scale'].map((name) => digitsFor(content.configurations.map((configuration) => configuration[name]))));
+  ...['step', 'scale'].map((name) => digitsFor(content.configurations.map((configuration) => configuration[name]).filter((value) => value !== null))));
 
 // Round a number for readers. The integer part keeps all digits.
 function formatNumber(value, digits = 3) {

@@ -86,7 +86,8 @@ function setUpPlots() {
     }));
   }
   if (!hasProfiles) return;
-  for (const [cost, title] of [['iteration', 'Cost in iterations'], ['seconds', 'Cost in solver time']]) {
+  for (const [cost, title] of [[content.cost.name, `Cost in ${content.cost.noun}`], ['seconds', 'Cost in solver time']]) {
+    if (cost === 'seconds' && panels.profile.length && content.cost.name === 'seconds') continue;
     panels.profile.push(new Panel(byId('profile'), `profile ${cost}`, {
       title,
       traces: () => profileTraces(cost),
@@ -169,13 +170,17 @@ function fillOverview() {
       ...(study.label ? [element('h2', {}, studyTitle(study))] : []),
       element('p', {className: 'conclusion'}, study.conclusion),
       makeTable(study.ranking, {className: 'ranking'}),
-      element('p', {className: 'note'}, study.rule),
+      // Compared studies usually have the same rule.
+      ...(study === content.studies.findLast(({rule}) => rule === study.rule) ? [element('p', {className: 'note'}, study.rule)] : []),
       ...noteOnFailures(study),
       counts,
       facts({Study: study.source ? `${study.name} (${study.source})` : study.name, ...study.facts}),
       ...[study.ended].filter((section) => section.rows.length).map((section) => makeTable(section)));
   }
-  byId('comparison').append(...content.extra.map((section) => makeTable(section)));
+  for (const section of content.extra) {
+    byId('comparison').append(element('p', {className: 'conclusion'}, section.conclusion));
+    if (section.rows.length) byId('comparison').append(makeTable(section));
+  }
 }
 
 function noteOnFailures(study) {

@@ -49,10 +49,15 @@ function usableSeeds(configuration) {
   return configuration.seeds.length - Object.values(configuration.unusable).reduce((total, count) => total + count, 0);
 }
 
-function settingsOf({step, scale, tuned, seeds, unusable}) {
+// Return the step for readers, or the name of the rule that determines it.
+function stepText({step, rule}) {
+  return step === null ? (rule === 'none' ? '–' : rule) : formatSetting(step);
+}
+
+function settingsOf({step, rule, scale, tuned, seeds, unusable}) {
   const lost = Object.entries(unusable).map(([status, count]) => `, ${count} ${status}`).join('');
   const counted = seeds.length === 1 ? '1 seed' : `${seeds.length} seeds`;
-  return `step ${formatSetting(step)}${tuned ? ' (tuned)' : ''}, C0 ${formatSetting(scale)}<br>${counted}${lost}`;
+  return `step ${stepText({step, rule})}${tuned ? ' (tuned)' : ''}, C0 ${formatSetting(scale)}<br>${counted}${lost}`;
 }
 
 function hoverTexts(curve, band, configuration, where) {
@@ -116,7 +121,7 @@ function profileTraces(cost) {
         const problem = JSON.stringify([panel, seed]);
         if (!costs.has(problem)) costs.set(problem, new Map());
         // A level that is reached at the start costs one iteration, so that ratios are defined.
-        const least = cost === 'iteration' ? 1 : 1e-9;
+        const least = cost === content.cost.name ? content.cost.least : 1e-9;
         costs.get(problem).set(configuration.line, Number.isNaN(efforts[k]) ? Infinity : Math.max(efforts[k], least));
       });
     }
@@ -157,6 +162,7 @@ const SCALE_DASHES = [['solid', []], ['dash', [6, 4]], ['dot', [2, 3]], ['dashdo
 
 function configurationsOfSteps(panel) {
   return content.configurations.filter((configuration) => configuration.panel === panel
+    && configuration.step !== null
     && chosen.lines.includes(allLines[configuration.line])
     && ['best', 'all', String(configuration.scale)].includes(chosen.scale));
 }
@@ -195,7 +201,7 @@ function stepTraces(panel) {
       traces.push({
         x: failed.map(({step}) => step), y: failed.map(() => UNUSABLE_HEIGHT), yaxis: 'y2', type: 'scatter', mode: 'markers',
         name: plain(line.name), showlegend: false, marker: {color, symbol: 'x-thin', size: 8, line: {color, width: 2}},
-        text: failed.map((member) => `<b>${plain(line.name)}</b><br>${member.seeds.length - usableSeeds(member)} of ${member.seeds.length} seeds diverged or failed<br>step ${formatSetting(member.step)}, C0 ${formatSetting(member.scale)}`),
+        text: failed.map((member) => `<b>${plain(line.name)}</b><br>${member.seeds.length - usableSeeds(member)} of ${member.seeds.length} seeds diverged or failed<br>step ${stepText(member)}, C0 ${formatSetting(member.scale)}`),
         hovertemplate: '%{text}<extra></extra>', meta: {kind: 'unusable', line: members[0].line},
       });
     }

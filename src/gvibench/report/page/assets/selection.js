@@ -4,7 +4,8 @@ const allPanels = content.panels;
 const allLines = content.lines.map((line) => line.name);
 const distinct = (values) => [...new Set(values)];
 const ascending = (values) => distinct(values).sort((a, b) => a - b);
-const steps = ascending(content.configurations.map((configuration) => configuration.step)).map(String);
+// The step is null if the solver has none or the step rule searches for it.
+const steps = ascending(content.configurations.map((configuration) => configuration.step).filter((step) => step !== null)).map(String);
 const scales = ascending(content.configurations.map((configuration) => configuration.scale)).map(String);
 // Return the names that apply to some configuration, or all names if no run is usable.
 const available = (names, has) => {
@@ -27,6 +28,7 @@ const OPTIONS = {
 };
 const DEFAULTS = {
   ...Object.fromEntries(Object.entries(OPTIONS).map(([name, options]) => [name, options[0]])),
+  x: axes.includes(content.cost.curve) ? content.cost.curve : axes[0],
   level: String(content.level),
   panels: allPanels,
   lines: allLines,

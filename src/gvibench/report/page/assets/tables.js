@@ -67,7 +67,7 @@ function showAllRows(all) {
 function makeTable(section, {action = null, className = ''} = {}) {
   let order = section.rows.map((_, k) => k);
   let complete = false;
-  const isShownAtFirst = (k, position) => (section.leading ? section.leading[k] : position < MAX_ROWS_AT_FIRST);
+  const isShownAtFirst = (k, position) => (section.leading ? section.leading[k] : position < (section.rows_at_first ?? MAX_ROWS_AT_FIRST));
   const numeric = section.columns.map((_, column) => isNumeric(section, column));
   const body = element('tbody');
   const more = element('button', {type: 'button', className: 'small more'});
@@ -91,7 +91,7 @@ function makeTable(section, {action = null, className = ''} = {}) {
 
   const heads = section.columns.map((title, column) => {
     const head = element('th', {scope: 'col', className: numeric[column] ? 'num' : ''});
-    const button = element('button', {type: 'button'}, title);
+    const button = element('button', {type: 'button', className: title.length < 12 ? 'short' : ''}, title);
     button.addEventListener('click', () => {
       const descending = head.getAttribute('aria-sort') === 'ascending';
       for (const other of heads) other.removeAttribute('aria-sort');
@@ -109,7 +109,8 @@ function makeTable(section, {action = null, className = ''} = {}) {
   more.addEventListener('click', () => { complete = true; fill(); });
   fill();
 
-  const name = section.caption || 'table';
+  // The first sentence of a caption names its table.
+  const name = section.caption.split(/[.:;] /)[0] || 'table';
   const copyButton = (title, text) => {
     const button = element('button', {type: 'button', className: 'small'}, title);
     button.addEventListener('click', () => copy(text(), `${title.replace('Copy ', '')} copied`));

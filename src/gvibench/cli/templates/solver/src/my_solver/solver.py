@@ -1,8 +1,8 @@
-"""Define the solver: its options, its initial state and its step."""
+"""Define the solver: its options, its initial state, its step and its slope."""
 
 from typing import ClassVar
 
-from gvibench.plugin import Array, Model, PrecisionFactor, Solver, State
+from gvibench.plugin import Array, Model, PrecisionFactor, Proposal, Solver, State
 
 __all__ = ["MySolver"]
 
@@ -28,10 +28,14 @@ class MySolver(Solver):
         precision = scale**-2.0 * model.backend.identity(model.d)
         return super().init(model, mean, scale)._replace(memory=precision)
 
-    def step(self, state: State, model: Model, rho: float) -> State:
+    def propose(self, state: State, model: Model, rho: float) -> Proposal:
         rho = self.damping * rho
         precision = (1.0 - model.gamma * rho) * state.memory + rho * state.oracle.curvature
         # Raises Diverged if the matrix is not positive definite. The run then ends as diverged.
         factor = PrecisionFactor(model.backend, model.backend.cholesky(precision, "V^-1"))
         mean = state.mean - rho * factor.covariance_times(state.oracle.gradient)
-        return self.advance(state, model, rho, mean, factor, memory=precision)
+        return Proposal(mean, factor, precision)
+
+    def slope(self, state: State, model: Model) -> Array:
+        # Needed for the step rule `auto`: -dL/drho at rho = 0, here the squared gradient norm.
+        return self.damping * model.fisher_norm(state.factor, state.oracle) ** 2
