@@ -1,8 +1,10 @@
 """Test damaged files, concurrent writers, and places that cannot be written."""
 
+import io
 import multiprocessing
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import threading
@@ -50,7 +52,12 @@ def truncate(content: bytes) -> bytes:
 
 
 def flip(content: bytes) -> bytes:
-    middle = len(content) // 2
+    """Flip a bit in the largest member. Some bytes between members, e.g. dates, do not matter."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        largest = max(archive.infolist(), key=lambda info: info.compress_size)
+        name_length, extra_length = struct.unpack_from("<HH", content, largest.header_offset + 26)
+    start = largest.header_offset + 30 + name_length + extra_length
+    middle = start + largest.compress_size // 2
     return content[:middle] + bytes([content[middle] ^ 4]) + content[middle + 1 :]
 
 
