@@ -1,7 +1,9 @@
-from gvibench.api import load_study as load_study
-from gvibench.api import plot_gap as plot_gap
-from gvibench.api import run as run
+from gvibench.api.compare import compare as compare
+from gvibench.api.fit import fit as fit
+from gvibench.api.runs import run as run
+from gvibench.api.studies import load_study as load_study
+from gvibench.api.studies import plot_gap as plot_gap
 
-__all__ = ["__version__", "load_study", "plot_gap", "run"]
+__all__ = ["__version__", "compare", "fit", "load_study", "plot_gap", "run"]
 
 __version__: str

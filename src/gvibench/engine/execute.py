@@ -17,7 +17,7 @@ from gvibench.store.prepared import Prepared
 from gvibench.store.provenance import machine, versions
 from gvibench.store.traces import Trace
 
-__all__ = ["CHECKPOINT_SECONDS", "Clock", "backend_of", "execute"]
+__all__ = ["CHECKPOINT_SECONDS", "Clock", "backend_of", "build_trace", "execute"]
 
 CHECKPOINT_SECONDS = 120.0
 """Default interval between checkpoints."""
@@ -68,7 +68,7 @@ def execute(
         run.start(no_step)
         while run.is_active:
             run.step()
-        return _build_trace(run, data, clock, code_hash, exclusive=exclusive)
+        return build_trace(run, data, clock, code_hash, exclusive=exclusive)
 
 
 @contextlib.contextmanager
@@ -92,7 +92,7 @@ class Clock:
         return time.perf_counter() - wall, time.process_time() - cpu
 
 
-def _build_trace(
+def build_trace(
     run: Run, data: Prepared, clock: Clock, code_hash: str, *, exclusive: bool
 ) -> Trace:
     """Build the trace of a finished run."""

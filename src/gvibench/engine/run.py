@@ -128,11 +128,11 @@ class Run:
             and self.spec.seconds is None
         )
 
-    def start(self, no_step: str = "") -> None:
+    def start(self, no_step: str = "", *, warm_up: bool = True) -> None:
         """Set the initial state, or resume from a checkpoint.
 
         If tuning found no step size, `no_step` is the reason, and the run fails at its initial
-        state.
+        state. Without `warm_up`, compilation is part of the solver time.
         """
         resumed = None
         if self._checkpoints is not None:
@@ -141,7 +141,8 @@ class Run:
             self.state, self.seconds = resumed
         else:
             self.state = self.solver.init(self.model, self._mean, self.spec.init_scale)
-        self._warm_up()
+        if warm_up:
+            self._warm_up()
         if resumed is None:
             try:
                 self.recorder.start(self.state)

@@ -14,7 +14,7 @@ from gvibench.spec.validate import parse
 from gvibench.study.config import SolverSettings
 from gvibench.study.step_settings import read_steps, validate_step
 
-__all__ = ["complete_data", "complete_spec", "validate_solver"]
+__all__ = ["complete_data", "complete_problem", "complete_spec", "validate_solver"]
 
 Problem = TypeVar("Problem", bound=ProblemSpec)
 DEFAULT_TEST_SIZE = 0.2
@@ -44,7 +44,21 @@ def complete_spec(
         Whether values are words of a command line, such as "5e-3" for a number.
     """
     spec = complete_data(data, values.get("model"), from_text=from_text)
-    completed = {"data": spec, "beta": find(spec).beta, **values}
+    return complete_problem(
+        kind, spec, {"beta": find(spec).beta, **values}, where, from_text=from_text
+    )
+
+
+def complete_problem(
+    kind: type[Problem],
+    spec: DataSpec,
+    values: Mapping[str, Any],
+    where: str,
+    *,
+    from_text: bool = False,
+) -> Problem:
+    """Validate a spec on complete data, and fill in the defaults of its solver and step rule."""
+    completed: dict[str, Any] = {"data": spec, **values}
     if "solver" in values:
         values = {**SOLVERS.load(str(values["solver"])).defaults, **values}
         completed = {**completed, **values}

@@ -1,14 +1,9 @@
-"""Provide the functions for notebooks: execute a run, load a study and plot gaps.
-
-Runs and studies are xarray datasets.
-"""
+"""Load studies and plot the gaps of runs and studies, which are xarray datasets."""
 
 import functools
 import io
 import json
-import tempfile
-from collections.abc import Mapping, Sequence
-from os import PathLike
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,86 +12,20 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
+from gvibench.api.settings import plain, validate_names
 from gvibench.datasets.cache import prepared_path
-from gvibench.engine.execute import execute
 from gvibench.engine.optimum import NoOptimumError, find_optimum
-from gvibench.errors import UserError, suggest
+from gvibench.errors import UserError
 from gvibench.spec.metrics import COSTS
-from gvibench.spec.run import DataSpec, ProblemSpec, RunSpec
+from gvibench.spec.run import ProblemSpec, RunSpec
 from gvibench.spec.validate import parse
 from gvibench.store.aggregate_writer import ragged
 from gvibench.store.aggregates import KIND, open_study
 from gvibench.store.prepared import read_prepared
-from gvibench.store.traces import write_trace
-from gvibench.store.xarray_backend import GvibenchBackend
-from gvibench.study.code_hash import run_hash
 from gvibench.study.config import Style
-from gvibench.study.defaults import complete_spec
 from gvibench.study.plan import solver_title
 
-__all__ = ["load_study", "plot_gap", "run"]
-
-
-def run(
-    dataset: str, solver: str, *, data_options: Mapping[str, Any] | None = None, **settings: Any
-) -> xr.Dataset:
-    """Execute one run and return its trace.
-
-    Parameters
-    ----------
-    dataset : str
-        Name of a data set (see `gvibench datasets`), or any name if `path` gives a file.
-    solver : str
-        Name of a solver (see `gvibench solvers`).
-    data_options : mapping, optional
-        Options of the data set.
-    **settings
-        Settings listed by `gvibench run --help`, with underscores: `step`, `iterations`, `beta`,
-        `split_seed`, ... The defaults are the same as on the command line. NumPy scalars and
-        `pathlib` paths are accepted.
-
-    Returns
-    -------
-    xarray.Dataset
-        Trace of the run, as `xarray.open_dataset` reads it. The attributes `status` and `reason`
-        describe how the run ended; a run that diverges raises no error. Select variables by name:
-        `trace["mean"]` is the mean of q, whereas `trace.mean` is a method of xarray.
-    """
-    known = (set(RunSpec.names()) | set(DataSpec.names())) - OWN_PARAMETERS
-    _validate_names(settings, known)
-    settings, options = _plain(settings), _plain(data_options or {})
-    given = {name: settings.pop(name) for name in DataSpec.names() if name in settings}
-    fields = {"dataset": dataset, **given, "options": options}
-    spec = complete_spec(RunSpec, fields, {"solver": solver, **settings}, "run")
-    data = read_prepared(prepared_path(spec.data))
-    trace = execute(spec, data, code_hash=run_hash(spec))
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "run.zarr.zip"
-        write_trace(path, trace)
-        return xr.load_dataset(path, engine=GvibenchBackend)
-
-
-OWN_PARAMETERS = {"data", "dataset", "solver", "options"}
-"""Fields that `run` takes as named parameters."""
-
-
-def _validate_names(settings: Mapping[str, Any], known: set[str]) -> None:
-    for name in settings:
-        if name not in known:
-            raise UserError(f"unknown setting '{name}'{suggest(name, sorted(known))}")
-
-
-def _plain(value: Any) -> Any:
-    """Return a value with NumPy scalars and paths replaced by types that JSON has."""
-    if isinstance(value, Mapping):
-        return {name: _plain(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(_plain(inner) for inner in value)
-    if isinstance(value, PathLike):
-        return str(value)
-    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
-        return value.item()
-    return value
+__all__ = ["NOTEBOOK_DPI", "NotebookFigure", "as_study", "load_study", "plot_gap"]
 
 
 def load_study(path: str | Path) -> xr.Dataset:
@@ -114,8 +43,30 @@ def load_study(path: str | Path) -> xr.Dataset:
         Curves of all runs with the dimensions `run` and `record`, as Dask arrays that are read
         when they are computed. `iteration` is the iteration of each record. Settings that vary
         are coordinates along `run`.
+
+    Notes
+    -----
+    Prints what the study contains and what to try next.
     """
-    return open_study(path)
+    study = open_study(path)
+    print(_introduction(study))
+    return study
+
+
+def _introduction(study: xr.Dataset) -> str:
+    """Return what a study contains and what to try next."""
+    datasets = list(dict.fromkeys(study["dataset"].values.tolist()))
+    solvers = list(dict.fromkeys(study["solver"].values.tolist()))
+    name = study.attrs.get("study", "")
+    return (
+        f"study {name!r}: {study.sizes['run']} runs of {', '.join(solvers)} on "
+        f"{', '.join(datasets)}; values are read when they are used\n"
+        "next, with study = load_study(...):\n"
+        "  gvibench.plot_gap(study)                         # gap by cost, band over seeds\n"
+        f"  study.where(study.solver == {solvers[0]!r}, drop=True)  # runs of one solver\n"
+        '  study["objective"].load()                        # a curve per run, in memory\n'
+        '  study[["dataset", "solver", "seed", "status"]].to_dataframe()'
+    )
 
 
 def plot_gap(
@@ -151,11 +102,11 @@ def plot_gap(
     from gvibench.figures import curves
     from gvibench.figures.theme import theme
 
-    _validate_names(style, set(Style.model_fields))
+    validate_names(style, set(Style.model_fields))
     if gap not in {"optimum", "best-seen"}:
         raise UserError(f"gap should be 'optimum' or 'best-seen', got '{gap}'")
     dataset = _study_of(data, gap)
-    parsed = parse(Style, _plain(style), "plot_gap").model_dump(mode="json")
+    parsed = parse(Style, plain(style), "plot_gap").model_dump(mode="json")
     if ax is not None:
         for name in ("width", "font_size"):
             if name in style:
@@ -165,11 +116,11 @@ def plot_gap(
     with theme(parsed):
         figure = curves.plot_gap(dataset, parsed).figure
         figure.draw_without_rendering()  # compute the layout while the settings are in effect
-    figure.__class__ = _NotebookFigure
+    figure.__class__ = NotebookFigure
     return figure
 
 
-class _NotebookFigure(Figure):
+class NotebookFigure(Figure):
     """Figure that notebooks show without `%matplotlib inline`."""
 
     def _repr_png_(self) -> bytes:
@@ -188,12 +139,22 @@ def _study_of(data: xr.Dataset | Sequence[xr.Dataset], gap: str) -> xr.Dataset:
         raise UserError("there is nothing to plot: give a study or at least one run")
     if len(runs) == 1 and runs[0].attrs.get("kind") == KIND:
         return runs[0]
-    return _as_study(runs, gap)
+    if gap == "best-seen":
+        return as_study(runs, None)
+    return as_study(runs, [_optimal_objective(_spec_of(run)) for run in runs])
 
 
-def _as_study(runs: Sequence[xr.Dataset], gap: str) -> xr.Dataset:
-    """Return runs as an aggregate with the variables that gaps need."""
-    specs = [parse(RunSpec, run.attrs["spec"], "run") for run in runs]
+def _spec_of(run: xr.Dataset) -> RunSpec:
+    return parse(RunSpec, run.attrs["spec"], "run")
+
+
+def as_study(runs: Sequence[xr.Dataset], optima: Sequence[float] | None) -> xr.Dataset:
+    """Return runs as an aggregate with the variables that gaps need.
+
+    `optima` are the optimal objectives of the runs (NaN: unknown). Without them, gaps are measured
+    from the lowest objective of all runs.
+    """
+    specs = [_spec_of(run) for run in runs]
     names = ["objective", *COSTS]
     curves = ragged(
         [run["iteration"].values for run in runs],
@@ -202,11 +163,8 @@ def _as_study(runs: Sequence[xr.Dataset], gap: str) -> xr.Dataset:
     )
     identities = [json.dumps({**spec.to_dict(), "seed": None}, sort_keys=True) for spec in specs]
     settings = list(dict.fromkeys(identities))
-    from_optimum = gap == "optimum"
     columns = {
-        "optimum_objective": [
-            _optimal_objective(spec) if from_optimum else np.nan for spec in specs
-        ],
+        "optimum_objective": [np.nan for _ in runs] if optima is None else list(optima),
         "dataset": [spec.data.dataset for spec in specs],
         "solver": [spec.solver for spec in specs],
         "seed": [spec.seed for spec in specs],
@@ -219,6 +177,7 @@ def _as_study(runs: Sequence[xr.Dataset], gap: str) -> xr.Dataset:
     variables |= {name: (("run", "record"), rows) for name, rows in curves.items()}
     variables["spec"] = ("configuration", settings)
     titles = {name: {name: solver_title(name, name)} for name in {spec.solver for spec in specs}}
+    gap = "best-seen" if optima is None else "optimum"
     attrs = {"kind": KIND, "gap": gap, "solver_titles": titles}
     dataset = xr.Dataset(variables, attrs=attrs)
     return dataset.set_coords("iteration")

@@ -1,0 +1,61 @@
+"""Measures of a fit: its distance from the posterior and the quality of its predictions."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from gvibench import models, numerics
+from gvibench.api.inputs import Inputs
+from gvibench.api.posterior import Posterior
+from gvibench.api.problem import Problem
+from gvibench.engine.measures import measure
+from gvibench.errors import UserError
+from gvibench.models.protocols import Rows
+from gvibench.numerics.gaussian import CovarianceFactor
+from gvibench.spec.run import RunSpec
+
+__all__ = ["Diagnostics"]
+
+LABELS = {
+    "neg_elbo": "negative ELBO",
+    "log_evidence": "log evidence",
+    "evidence_gap": "evidence gap (KL to the posterior)",
+    "ess": "effective sample size / draws",
+    "k_hat": "Pareto k-hat",
+    "pred_nll": "predictive NLL per row",
+    "brier": "Brier score",
+    "auc": "AUC",
+    "ece": "calibration error",
+}
+"""Measures in the text of the diagnostics."""
+
+
+class Diagnostics(Mapping[str, Any]):
+    """Measures by name; their text is a short report."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = dict(values)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        lines = [
+            f"{label:<36} {self._values[name]:.5g}{self._comment(name)}"
+            for name, label in LABELS.items()
+            if name in self._values and np.isfinite(self._values[name])
+        ]
+        return "\n".join(lines)
+
+    def _comment(self, name: str) -> str:
+        if name == "k_hat":
+            return f" ({self._values['reading']})"
+        error = self._values.get(f"{name}_error")
+        return "" if error is None else f" ± {error:.1g}"

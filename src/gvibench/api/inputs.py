@@ -1,0 +1,176 @@
+"""Turn arrays, data frames and files into the features and targets of a model."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gvibench.datasets.encode import Encoding
+from gvibench.datasets.read import read_npz, read_svmlight
+from gvibench.datasets.table import is_parquet, read_table
+from gvibench.errors import UserError, suggest
+from gvibench.spec.catalogue import is_npz
+
+__all__ = ["Features", "Inputs", "read_features", "read_inputs"]
+
+Floats = NDArray[np.float64]
+SVMLIGHT = {".libsvm", ".svm", ".svmlight"}
+"""Endings of svmlight files, before an ending for compression."""
+
+
+@dataclass(frozen=True)
+class Features:
+    """Numeric features of rows."""
+
+    x: Floats
+    names: list[str]
+    encoding: Encoding | None
+    """How they follow from named columns; None for a matrix."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Features, raw targets and offset of rows."""
+
+    features: Features
+    y: NDArray[Any]
+    offset: Floats | None
+
+
+def read_inputs(
+    X: Any,
+    y: Any,
+    *,
+    drop: Collection[str] = (),
+    categorical: Collection[str] = (),
+    offset: Any = None,
+    feature_names: Collection[str] | None = None,
+) -> Inputs:
+    """Read training rows. `y` and `offset` are arrays, or names of columns of `X`."""
+    if isinstance(X, str | PathLike):
+        X, y = _read_file(Path(X).expanduser(), y, categorical)
+    columns = _columns_of(X)
+    if columns is None:
+        if drop or categorical:
+            raise UserError("'drop' and 'categorical' name columns, so X should be a data frame")
+        features = Features(*_matrix(X, feature_names), None)
+    else:
+        y, offset = _take(columns, y, "y"), _take(columns, offset, "offset")
+        for name in drop:
+            _take(columns, name, "drop")
+        encoding = Encoding.learn(columns, categorical=categorical, where="X")
+        features = Features(
+            encoding.apply(columns, where="X"), encoding.feature_names, encoding
+        )
+    rows = len(features.x)
+    if y is None:
+        raise UserError("y is missing: give the targets, or the name of their column in X")
+    targets = _vector(y, "y", rows)
+    return Inputs(features, targets, None if offset is None else numbers(offset, "offset", rows))
+
+
+def read_features(X: Any, expected: Features) -> Floats:
+    """Return the features of new rows, which must have the columns of the training rows."""
+    columns = _columns_of(X)
+    if expected.encoding is not None:
+        if columns is None:
+            raise UserError("X should be a data frame with the columns of the training data")
+        return expected.encoding.apply(columns, where="X")
+    x, _ = _matrix(X, None)
+    if x.shape[1] != len(expected.names):
+        raise UserError(
+            f"X has {x.shape[1]} columns, but the training data have {len(expected.names)}"
+        )
+    return x
+
+
+def numbers(values: Any, name: str, rows: int) -> Floats:
+    """Return values as finite numbers, one per row."""
+    given = _vector(values, name, rows)
+    if given.dtype.kind not in "biuf":
+        raise UserError(f"{name} should be numeric, but has the type {given.dtype}")
+    found = given.astype(np.float64)
+    if not np.isfinite(found).all():
+        row = int(np.argmin(np.isfinite(found)))
+        raise UserError(f"{name} has no finite value in row {row}: fill it in or remove the row")
+    return found
+
+
+def _vector(values: Any, name: str, rows: int) -> NDArray[Any]:
+    vector = np.asarray(values)
+    if vector.ndim == 2 and vector.shape[1] == 1:
+        vector = vector[:, 0]
+    if vector.ndim != 1 or len(vector) != rows:
+        raise UserError(
+            f"{name} should have one value for each of the {rows} rows of X, but has the shape "
+            f"{vector.shape}"
+        )
+    return vector
+
+
+def _read_file(path: Path, y: Any, categorical: Collection[str]) -> tuple[Any, Any]:
+    """Return the content of a file: named columns, or a matrix and its targets."""
+    ending = Path(path.stem).suffix if path.suffix in {".gz", ".bz2"} else path.suffix
+    is_table = is_parquet(path) or (not is_npz(str(path)) and ending.lower() not in SVMLIGHT)
+    if is_table:
+        columns = read_table(path, as_text=categorical)
+        return columns, list(columns)[-1] if y is None else y
+    if y is not None:
+        raise UserError(f"{path} contains its targets: leave out y")
+    if is_npz(str(path)):
+        table, _ = read_npz(path)
+    else:
+        (table,) = read_svmlight([path], zero_based="auto")
+    return table.x, table.y
+
+
+def _columns_of(X: Any) -> dict[str, NDArray[Any]] | None:
+    """Return named columns, or None if X is a matrix."""
+    if isinstance(X, Mapping):
+        return {str(name): np.asarray(values) for name, values in X.items()}
+    if not hasattr(X, "columns"):
+        return None
+    names = [str(name) for name in X.columns]
+    for position, name in enumerate(names):
+        if name in names[:position]:
+            raise UserError(f"X has two columns '{name}': give them different names")
+    return {str(name): np.asarray(X[name]) for name in X.columns}
+
+
+def _take(columns: dict[str, NDArray[Any]], value: Any, role: str) -> Any:
+    """Remove a column and return it if `value` is a name; otherwise return `value`."""
+    if not isinstance(value, str):
+        return value
+    if value not in columns:
+        raise UserError(f"{role}: X has no column '{value}'{suggest(value, columns)}")
+    return columns.pop(value)
+
+
+def _matrix(X: Any, names: Collection[str] | None) -> tuple[Floats, list[str]]:
+    x = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
+    if x.ndim != 2 or x.dtype.kind not in "biuf":
+        raise UserError(
+            f"X should be a numeric matrix with one row per observation, a data frame or a path, "
+            f"but has the type {x.dtype} and the shape {x.shape}"
+        )
+    if x.size == 0:
+        raise UserError(f"X is empty: it has {x.shape[0]} rows and {x.shape[1]} columns")
+    x = np.ascontiguousarray(x, dtype=np.float64)
+    # Sums are not finite if a value is not, and take less memory than a test of each value.
+    with np.errstate(all="ignore"):
+        sums = x.sum(axis=0)
+    chosen = [f"x{column}" for column in range(x.shape[1])] if names is None else list(names)
+    if len(chosen) != x.shape[1]:
+        raise UserError(f"feature_names has {len(chosen)} names for {x.shape[1]} columns")
+    if not np.isfinite(sums).all():
+        column = int(np.argmin(np.isfinite(sums)))
+        row = int(np.argmin(np.isfinite(x[:, column])))
+        raise UserError(
+            f"X: column '{chosen[column]}' has no finite value in row {row}: fill it in or remove "
+            "the row"
+        )
+    return x, chosen

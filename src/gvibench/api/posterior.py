@@ -1,0 +1,67 @@
+"""Gaussian posterior of a fit: moments of predictors, covariance and draws."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gvibench.models.reduction import Reduction
+
+__all__ = ["Posterior"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Gaussian N(mean, V), with V = L L' or, if d > n, represented in the span of the rows."""
+
+    mean: Floats
+    lower: Floats
+    """Lower triangular L, in the coordinates of the reduction if there is one."""
+    reduction: Reduction | None
+
+    def predictor(self, rows: Floats) -> tuple[Floats, Floats]:
+        """Return mean and variance of x'theta for each row x."""
+        coordinates = rows
+        if self.reduction is not None:
+            basis = self.reduction.basis
+            coordinates = rows @ basis
+            if self._others:
+                rest = np.linalg.norm(rows - coordinates @ basis.T, axis=1)
+                coordinates = np.column_stack([coordinates, rest])
+        white = coordinates @ self.lower
+        return rows @ self.mean, np.einsum("ij,ij->i", white, white)
+
+    def covariance(self) -> Floats:
+        """Return V."""
+        if self.reduction is None:
+            return np.asarray(self.lower @ self.lower.T)
+        # Directions without data all have the same variance.
+        basis, lower, variance = self._parts()
+        spanned = basis @ lower
+        rest = np.eye(len(basis)) - basis @ basis.T
+        return np.asarray(spanned @ spanned.T + variance * rest)
+
+    def draw(self, count: int, seed: int) -> Floats:
+        """Return draws with dimensions (draw, feature)."""
+        rng = np.random.default_rng(seed)
+        if self.reduction is None:
+            return self.mean + rng.standard_normal((count, len(self.lower))) @ self.lower.T
+        basis, lower, variance = self._parts()
+        spanned = rng.standard_normal((count, len(lower))) @ (basis @ lower).T
+        noise = rng.standard_normal((count, len(basis)))
+        rest = noise - (noise @ basis) @ basis.T
+        return np.asarray(self.mean + spanned + np.sqrt(variance) * rest)
+
+    @property
+    def _others(self) -> bool:
+        """Whether the last coordinate represents directions outside the basis."""
+        return self.reduction is not None and len(self.lower) > self.reduction.basis.shape[1]
+
+    def _parts(self) -> tuple[Floats, Floats, float]:
+        """Return the basis, the factor in it, and the variance in all other directions."""
+        assert self.reduction is not None
+        basis, count = self.reduction.basis, self.reduction.basis.shape[1]
+        variance = float(self.lower[-1, -1] ** 2) if self._others else 0.0
+        return basis, self.lower[:count, :count], variance
