@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from gvibench.errors import UserError
 from gvibench.store.files import UNPACKING_ERRORS, open_raw
 
-__all__ = ["Table", "read_idx", "read_npz", "read_svmlight"]
+__all__ = ["MAX_VALUE", "Table", "read_idx", "read_npz", "read_svmlight"]
 
 MAX_VALUE = 1e50
 """Maximum absolute value of a cell. Fourth powers of larger values overflow."""
