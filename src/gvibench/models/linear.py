@@ -17,6 +17,8 @@ __all__ = ["LinearModel", "SquaredLoss"]
 class SquaredLoss:
     """Squared error with its exact expectation F0 = ((y - mu)^2 + s2) / (2 sigma^2)."""
 
+    has_classes = False
+
     def __init__(self, backend: Backend, sigma: float) -> None:
         self._xp = backend.xp
         self._precision = sigma**-2.0
@@ -40,6 +42,14 @@ class SquaredLoss:
     def value_at(self, t: Array, y: Array) -> Array:
         residual = t - y
         return 0.5 * self._precision * residual * residual
+
+    def log_predictive(self, mu: Array, s2: Array, y: Array) -> Array:
+        variance = s2 + 1.0 / self._precision
+        residual = mu - y
+        return -0.5 * (residual * residual / variance + self._xp.log(2.0 * math.pi * variance))
+
+    def response(self, mu: Array, s2: Array) -> Array:
+        return mu
 
 
 class LinearModel(Model):

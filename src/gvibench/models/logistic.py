@@ -22,6 +22,8 @@ class LogisticLoss:
     not be copied.
     """
 
+    has_classes = True
+
     def __init__(self, backend: Backend, expectation: "Expectation") -> None:
         self._backend = backend
         self._expectation = expectation
@@ -48,6 +50,15 @@ class LogisticLoss:
         xp = self._backend.xp
         signed = -y * t
         return xp.maximum(signed, 0.0) + xp.log1p(xp.exp(-xp.abs(signed)))
+
+    def log_predictive(self, mu: Array, s2: Array, y: Array) -> Array:
+        from gvibench.numerics.expectations.predictive import log_mean_logistic
+
+        return log_mean_logistic(y * mu, s2)
+
+    def response(self, mu: Array, s2: Array) -> Array:
+        _, share, _ = expectations.build("exact")(mu, s2)
+        return share
 
 
 class LogisticModel(Model):

@@ -64,5 +64,15 @@ class PointwiseLoss(Protocol):
     def log_normaliser(self) -> float:
         """Constant difference between the negative log-likelihood of a row and its loss."""
 
+    @property
+    def has_classes(self) -> bool:
+        """Whether the targets are the classes -1 and +1."""
+
+    def log_predictive(self, mu: Array, s2: Array, y: Array) -> Array:
+        """Return log E p(y | X) for X ~ N(mu, s2), exactly, as NumPy arrays."""
+
+    def response(self, mu: Array, s2: Array) -> Array:
+        """Return E E[y | X] for X ~ N(mu, s2): P(y = +1) for classes, else the mean target."""
+
     def fused_oracle(self, rows: Rows, beta: float) -> "FusedOracle | None":
         """Return a compiled oracle of this loss for the rows, or None if there is none."""
