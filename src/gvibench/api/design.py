@@ -1,12 +1,12 @@
 """Choose a model for targets, and turn features into the design matrix of a model."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gvibench.api.inputs import Features
 from gvibench.errors import UserError
 
 __all__ = ["Scaling", "Targets", "read_targets"]
@@ -28,11 +28,12 @@ class Scaling:
     """Whether a column of ones follows the features."""
 
     @classmethod
-    def learn(cls, features: Features, *, standardize: bool, intercept: bool) -> "Scaling":
+    def learn(
+        cls, x: Floats, names: Sequence[str], *, standardize: bool, intercept: bool
+    ) -> "Scaling":
         """Compute means and standard deviations. Raise UserError for a constant column."""
         if not standardize:
             return cls(None, None, intercept)
-        x = features.x
         mean = x.mean(axis=0)
         squares = np.zeros_like(mean)
         for block in _blocks(x):
@@ -42,9 +43,8 @@ class Scaling:
         # Rounding leaves a tiny deviation in a column whose values are equal.
         constant = np.flatnonzero(scale <= 1e-15 * np.abs(mean))
         if len(constant):
-            name = features.names[constant[0]]
             raise UserError(
-                f"X: column '{name}' has the same value in all {len(x)} rows: remove it, or use "
+                f"X: column '{names[constant[0]]}' has the same value in all {len(x)} rows: remove it, or use "
                 "scale='none'"
             )
         return cls(mean, scale, intercept)
@@ -67,6 +67,18 @@ class Scaling:
         if self.intercept:
             design[:, columns] = 1.0
         return design
+
+    def to_original(self, size: int) -> Floats:
+        """Return the matrix that maps coefficients to those of the features before scaling."""
+        matrix = np.eye(size)
+        if self.mean is None or self.scale is None:
+            return matrix
+        columns = len(self.mean)
+        matrix[:columns, :columns] /= self.scale
+        if not self.intercept:
+            raise UserError("without an intercept, centred features have no original units")
+        matrix[columns, :columns] = -self.mean / self.scale
+        return matrix
 
     def to_dict(self) -> dict[str, Any]:
         """Return the map as plain data, ready for JSON."""
@@ -94,6 +106,21 @@ class Targets:
     model: str
     classes: tuple[Any, Any] | None
     """Labels of -1 and +1; None for numbers."""
+
+    def of(self, raw: NDArray[Any]) -> Floats:
+        """Return the targets of other rows."""
+        if self.classes is None:
+            return _real(raw, self.model)
+        texts = raw.astype(str)
+        negative, positive = map(str, self.classes)
+        unknown = (texts != negative) & (texts != positive)
+        if unknown.any():
+            row = int(np.argmax(unknown))
+            raise UserError(
+                f"y is {texts[row]} in row {row}, but the training data have {negative} and "
+                f"{positive}"
+            )
+        return np.where(texts == positive, 1.0, -1.0)
 
 
 MODELS_OF_NUMBERS = {"linear", "poisson"}

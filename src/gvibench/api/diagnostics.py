@@ -6,11 +6,9 @@ from typing import Any
 import numpy as np
 
 from gvibench import models, numerics
-from gvibench.api.inputs import Inputs
 from gvibench.api.posterior import Posterior
 from gvibench.api.problem import Problem
 from gvibench.engine.measures import measure
-from gvibench.errors import UserError
 from gvibench.models.protocols import Rows
 from gvibench.numerics.gaussian import CovarianceFactor
 from gvibench.spec.run import RunSpec
@@ -36,6 +34,33 @@ class Diagnostics(Mapping[str, Any]):
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = dict(values)
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        spec: RunSpec,
+        posterior: Posterior,
+        test: Rows | None,
+        *,
+        draws: int,
+        seed: int,
+    ) -> "Diagnostics":
+        """Measure a posterior on the training rows and, if given, on test rows of the design."""
+        data, backend = problem.data, numerics.select("cpu")
+        train = Rows(data.train_x, data.train_y)
+        if test is None:
+            test = Rows(data.train_x[:0], data.train_y[:0])
+        mean, multiplicity = posterior.mean, 1
+        if posterior.reduction is not None:
+            reduction, multiplicity = posterior.reduction, posterior.reduction.multiplicity
+            train = train._replace(x=reduction.train_x)
+            test = test._replace(x=posterior.coordinates(test.x))
+            mean = posterior.reduced_mean()
+        exact = spec.with_exact_expectations().replace(record=())
+        model = models.build(exact, backend, train, test, multiplicity=multiplicity)
+        factor = CovarianceFactor(backend, posterior.lower)
+        return cls(measure(model, mean, factor, seed=seed, draws=draws))
 
     def __getitem__(self, name: str) -> Any:
         return self._values[name]

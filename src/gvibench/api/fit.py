@@ -88,6 +88,7 @@ def fit(
             np.asarray(backend.to_host(values))
             for values in (last.mean, last.factor.covariance_lower())
         )
+    trace.attrs["data"] = dict(problem.data.attrs)
     if run.status in {"diverged", "failed"}:
         raise UserError(f"the fit {run.status} ({run.reason}): use step='auto' or another solver")
     if run.reduction is not None:

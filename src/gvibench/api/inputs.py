@@ -15,77 +15,100 @@ from gvibench.datasets.table import is_parquet, read_table
 from gvibench.errors import UserError, suggest
 from gvibench.spec.catalogue import is_npz
 
-__all__ = ["Features", "Inputs", "read_features", "read_inputs"]
+__all__ = ["FeatureMap", "Inputs", "Values", "numbers", "read_inputs"]
 
 Floats = NDArray[np.float64]
 SVMLIGHT = {".libsvm", ".svm", ".svmlight"}
 """Endings of svmlight files, before an ending for compression."""
 
 
-@dataclass(frozen=True)
-class Features:
-    """Numeric features of rows."""
-
-    x: Floats
-    names: list[str]
-    encoding: Encoding | None
-    """How they follow from named columns; None for a matrix."""
+Values = dict[str, NDArray[Any]] | Floats
+"""Features as given: named columns, or a matrix of numbers."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """Features, raw targets and offset of rows."""
+    """Rows as given: features, targets and offset."""
 
-    features: Features
-    y: NDArray[Any]
+    values: Values
+    y: NDArray[Any] | None
     offset: Floats | None
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        if isinstance(self.values, dict):
+            return len(next(iter(self.values.values()), ()))
+        return len(self.values)
 
 
 def read_inputs(
-    X: Any,
-    y: Any,
-    *,
-    drop: Collection[str] = (),
-    categorical: Collection[str] = (),
-    offset: Any = None,
-    feature_names: Collection[str] | None = None,
+    X: Any, y: Any = None, offset: Any = None, *, as_text: Collection[str] = ()
 ) -> Inputs:
-    """Read training rows. `y` and `offset` are arrays, or names of columns of `X`."""
+    """Read rows. `y` and `offset` are arrays, or names of columns of `X`.
+
+    Columns in `as_text` of a file are text, even if their cells are numbers.
+    """
     if isinstance(X, str | PathLike):
-        X, y = _read_file(Path(X).expanduser(), y, categorical)
+        X, y = _read_file(Path(X).expanduser(), y, as_text)
     columns = _columns_of(X)
-    if columns is None:
+    values: Values = _matrix(X) if columns is None else columns
+    if columns is not None:
+        y, offset = _take(columns, y, "y"), _take(columns, offset, "offset")
+    rows = Inputs(values, None, None).rows
+    return Inputs(
+        values,
+        None if y is None else _vector(y, "y", rows),
+        None if offset is None else numbers(offset, "offset", rows),
+    )
+
+
+@dataclass(frozen=True)
+class FeatureMap:
+    """Map from rows as given to numeric features."""
+
+    names: list[str]
+    """Names of the features."""
+    encoding: Encoding | None
+    """How features follow from named columns; None for a matrix."""
+
+    @classmethod
+    def learn(
+        cls,
+        values: Values,
+        *,
+        categorical: Collection[str] = (),
+        drop: Collection[str] = (),
+        names: Collection[str] | None = None,
+    ) -> "FeatureMap":
+        """Return the map for training rows. `names` are those of the columns of a matrix."""
+        if isinstance(values, dict):
+            for name in drop:
+                _take(values, name, "drop")
+            encoding = Encoding.learn(values, categorical=categorical, where="X")
+            return cls(encoding.feature_names, encoding)
         if drop or categorical:
             raise UserError("'drop' and 'categorical' name columns, so X should be a data frame")
-        features = Features(*_matrix(X, feature_names), None)
-    else:
-        y, offset = _take(columns, y, "y"), _take(columns, offset, "offset")
-        for name in drop:
-            _take(columns, name, "drop")
-        encoding = Encoding.learn(columns, categorical=categorical, where="X")
-        features = Features(
-            encoding.apply(columns, where="X"), encoding.feature_names, encoding
-        )
-    rows = len(features.x)
-    if y is None:
-        raise UserError("y is missing: give the targets, or the name of their column in X")
-    targets = _vector(y, "y", rows)
-    return Inputs(features, targets, None if offset is None else numbers(offset, "offset", rows))
+        count = values.shape[1]
+        chosen = [f"x{column}" for column in range(count)] if names is None else list(names)
+        if len(chosen) != count:
+            raise UserError(f"feature_names has {len(chosen)} names for {count} columns")
+        return cls(chosen, None)
 
-
-def read_features(X: Any, expected: Features) -> Floats:
-    """Return the features of new rows, which must have the columns of the training rows."""
-    columns = _columns_of(X)
-    if expected.encoding is not None:
-        if columns is None:
-            raise UserError("X should be a data frame with the columns of the training data")
-        return expected.encoding.apply(columns, where="X")
-    x, _ = _matrix(X, None)
-    if x.shape[1] != len(expected.names):
-        raise UserError(
-            f"X has {x.shape[1]} columns, but the training data have {len(expected.names)}"
-        )
-    return x
+    def apply(self, values: Values) -> Floats:
+        """Return the features of rows with the columns of the training rows."""
+        if self.encoding is not None:
+            if not isinstance(values, dict):
+                raise UserError("X should be a data frame with the columns of the training data")
+            return self.encoding.apply(values, where="X")
+        if isinstance(values, dict):
+            raise UserError("X should be a matrix like the training data, not a data frame")
+        if values.shape[1] != len(self.names):
+            raise UserError(
+                f"X has {values.shape[1]} columns, but the training data have {len(self.names)}"
+            )
+        _require_finite(values, self.names)
+        return values
 
 
 def numbers(values: Any, name: str, rows: int) -> Floats:
@@ -112,12 +135,12 @@ def _vector(values: Any, name: str, rows: int) -> NDArray[Any]:
     return vector
 
 
-def _read_file(path: Path, y: Any, categorical: Collection[str]) -> tuple[Any, Any]:
+def _read_file(path: Path, y: Any, as_text: Collection[str]) -> tuple[Any, Any]:
     """Return the content of a file: named columns, or a matrix and its targets."""
     ending = Path(path.stem).suffix if path.suffix in {".gz", ".bz2"} else path.suffix
     is_table = is_parquet(path) or (not is_npz(str(path)) and ending.lower() not in SVMLIGHT)
     if is_table:
-        columns = read_table(path, as_text=categorical)
+        columns = read_table(path, as_text=as_text)
         return columns, list(columns)[-1] if y is None else y
     if y is not None:
         raise UserError(f"{path} contains its targets: leave out y")
@@ -150,27 +173,26 @@ def _take(columns: dict[str, NDArray[Any]], value: Any, role: str) -> Any:
     return columns.pop(value)
 
 
-def _matrix(X: Any, names: Collection[str] | None) -> tuple[Floats, list[str]]:
+def _matrix(X: Any) -> Floats:
     x = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
     if x.ndim != 2 or x.dtype.kind not in "biuf":
         raise UserError(
-            f"X should be a numeric matrix with one row per observation, a data frame or a path, "
+            "X should be a numeric matrix with one row per observation, a data frame or a path, "
             f"but has the type {x.dtype} and the shape {x.shape}"
         )
     if x.size == 0:
         raise UserError(f"X is empty: it has {x.shape[0]} rows and {x.shape[1]} columns")
-    x = np.ascontiguousarray(x, dtype=np.float64)
-    # Sums are not finite if a value is not, and take less memory than a test of each value.
+    return np.ascontiguousarray(x, dtype=np.float64)
+
+
+def _require_finite(x: Floats, names: list[str]) -> None:
+    # Sums are not finite if a value is not. They need no memory for a test of each value.
     with np.errstate(all="ignore"):
         sums = x.sum(axis=0)
-    chosen = [f"x{column}" for column in range(x.shape[1])] if names is None else list(names)
-    if len(chosen) != x.shape[1]:
-        raise UserError(f"feature_names has {len(chosen)} names for {x.shape[1]} columns")
     if not np.isfinite(sums).all():
         column = int(np.argmin(np.isfinite(sums)))
         row = int(np.argmin(np.isfinite(x[:, column])))
         raise UserError(
-            f"X: column '{chosen[column]}' has no finite value in row {row}: fill it in or remove "
+            f"X: column '{names[column]}' has no finite value in row {row}: fill it in or remove "
             "the row"
         )
-    return x, chosen

@@ -23,15 +23,33 @@ class Posterior:
 
     def predictor(self, rows: Floats) -> tuple[Floats, Floats]:
         """Return mean and variance of x'theta for each row x."""
-        coordinates = rows
-        if self.reduction is not None:
-            basis = self.reduction.basis
-            coordinates = rows @ basis
-            if self._others:
-                rest = np.linalg.norm(rows - coordinates @ basis.T, axis=1)
-                coordinates = np.column_stack([coordinates, rest])
-        white = coordinates @ self.lower
-        return rows @ self.mean, np.einsum("ij,ij->i", white, white)
+        white = self.coordinates(rows) @ self.lower
+        return rows @ self.mean, np.vecdot(white, white)
+
+    def coordinates(self, rows: Floats) -> Floats:
+        """Return rows in the coordinates of the factor."""
+        if self.reduction is None:
+            return rows
+        basis = self.reduction.basis
+        rotated = rows @ basis
+        if not self._others:
+            return np.asarray(rotated)
+        # All other directions have mean zero and the same variance, so only a length matters.
+        rest = np.linalg.norm(rows - rotated @ basis.T, axis=1)
+        return np.column_stack([rotated, rest])
+
+    def reduced_mean(self) -> Floats:
+        """Return the mean in the coordinates of the factor."""
+        if self.reduction is None:
+            return self.mean
+        mean = self.reduction.basis.T @ self.mean
+        return np.append(mean, 0.0) if self._others else np.asarray(mean)
+
+    def standard_deviations(self) -> Floats:
+        """Return the standard deviation of each coordinate."""
+        if self.reduction is None:
+            return np.sqrt(np.vecdot(self.lower, self.lower))
+        return np.sqrt(np.diag(self.covariance()))
 
     def covariance(self) -> Floats:
         """Return V."""

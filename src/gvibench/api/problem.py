@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gvibench.api.design import Scaling, Targets, read_targets
-from gvibench.api.inputs import Features, read_inputs
+from gvibench.api.inputs import FeatureMap, Inputs, Values, read_inputs
 from gvibench.api.settings import plain, validate_names
 from gvibench.errors import UserError
 from gvibench.registry import MODELS
@@ -31,12 +31,14 @@ FIXED = {"data", "model", "sigma", "beta", "prior", "solver", "seed"}
 class Problem:
     """Rows, model and prior of a fit, and what was done to the user's data."""
 
-    features: Features
+    features: FeatureMap
     scaling: Scaling
     targets: Targets
     data: Prepared
     fields: Mapping[str, Any]
     """Model, prior and noise, as fields of a run."""
+    offset_column: str | None
+    """Column of the offset, if the user has named one."""
     notes: tuple[str, ...]
     """Sentences about what was chosen for the user."""
 
@@ -44,6 +46,20 @@ class Problem:
     def feature_names(self) -> list[str]:
         """Names of the coefficients."""
         return [*self.features.names, *(["intercept"] if self.scaling.intercept else [])]
+
+    def design(self, values: Values) -> Floats:
+        """Return the design matrix of other rows."""
+        return self.scaling.apply(self.features.apply(values))
+
+    def read(self, X: Any, y: Any = None, offset: Any = None) -> Inputs:
+        """Read other rows. They have an offset if and only if the training rows have one."""
+        if offset is None:
+            offset = self.offset_column
+        given = read_inputs(X, y, offset)
+        if (given.offset is None) != (self.data.train_offset is None):
+            advice = "give" if given.offset is None else "leave out"
+            raise UserError(f"{advice} the offset, as in the training data")
+        return given
 
     def spec(self, settings: Mapping[str, Any]) -> RunSpec:
         """Return the run with the given settings on these data."""
@@ -73,26 +89,35 @@ def read_problem(
         MODELS.load(model)
     if scale not in {"standardize", "none"}:
         raise UserError(f"scale should be 'standardize' or 'none', got {scale!r}")
-    given = read_inputs(
-        X, y, drop=drop, categorical=categorical, offset=offset, feature_names=feature_names
-    )
+    given = read_inputs(X, y, offset, as_text=categorical)
+    if given.y is None:
+        raise UserError("y is missing: give the targets, or the name of their column in X")
     targets = read_targets(given.y, model, positive)
-    if len(targets.y) < 2:
+    if given.rows < 2:
         raise UserError("X has one row, but a fit needs at least two")
-    scaling = Scaling.learn(
-        given.features, standardize=scale == "standardize", intercept=intercept
+    features = FeatureMap.learn(
+        given.values, categorical=categorical, drop=drop, names=feature_names
     )
-    design = scaling.apply(given.features.x)
-    notes = [_model_note(targets, model)]
+    x = features.apply(given.values)
+    standardize = scale == "standardize"
+    scaling = Scaling.learn(x, features.names, standardize=standardize, intercept=intercept)
+    design = scaling.apply(x)
+    notes = [_model_note(targets, model), *_data_notes(features, scaling, drop)]
     fields: dict[str, Any] = {"model": targets.model, "beta": DEFAULT_BETA}
     if targets.model == "linear":
         fields |= _linear_fields(design, targets.y, given.offset, sigma, intercept, notes)
     if beta is not None or prior is not None:
         fields.pop("prior", None)
     fields |= {name: value for name, value in (("beta", beta), ("prior", prior)) if value is not None}
-    spec = DataSpec(dataset=NAME, split="given", scale=scale, intercept=intercept)
-    names = [*given.features.names, *(["intercept"] if intercept else [])]
-    attrs = {"feature_names": names, "d": design.shape[1]}
+    spec = DataSpec(dataset=NAME, split="given", intercept=intercept)
+    names = [*features.names, *(["intercept"] if intercept else [])]
+    attrs = {
+        "feature_names": names,
+        "d": design.shape[1],
+        "labels": dict(zip(("-1", "+1"), map(str, targets.classes or ()), strict=False)),
+        "encoding": {} if features.encoding is None else features.encoding.to_dict(),
+        **scaling.to_dict(),
+    }
     data = Prepared(
         spec,
         design,
@@ -103,15 +128,30 @@ def read_problem(
         train_offset=given.offset,
         test_offset=None if given.offset is None else given.offset[:0],
     )
-    return Problem(given.features, scaling, targets, data, fields, tuple(notes))
+    column = offset if isinstance(offset, str) else None
+    return Problem(features, scaling, targets, data, fields, column, tuple(notes))
 
 
 def _model_note(targets: Targets, asked: str) -> str:
-    chosen = "chosen because of the values of y" if asked == "auto" else "as asked for"
+    chosen = f"model {targets.model}"
+    if asked == "auto":
+        values = "two values" if targets.classes else "more than two values"
+        chosen += f", because y has {values}"
     if targets.classes is None:
-        return f"model {targets.model} ({chosen})"
-    negative, positive = targets.classes
-    return f"model {targets.model} ({chosen}): {positive!r} is +1, {negative!r} is -1"
+        return chosen
+    return f"{chosen}; +1 is {targets.classes[1]!r}, -1 is {targets.classes[0]!r}"
+
+
+def _data_notes(features: FeatureMap, scaling: Scaling, drop: Collection[str]) -> list[str]:
+    """Return what was done to the columns."""
+    notes = []
+    if drop:
+        notes.append(f"dropped: {', '.join(drop)}")
+    nominal = features.encoding.nominal if features.encoding is not None else {}
+    for name, levels in nominal.items():
+        notes.append(f"{name}: {len(levels)} levels, one-hot without {levels[0]!r}")
+    done = "features standardised" if scaling.mean is not None else "features as given"
+    return [*notes, f"{done}, {'with' if scaling.intercept else 'without'} intercept"]
 
 
 def _linear_fields(

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gvibench import models, numerics
+from gvibench import numerics
 from gvibench.api.diagnostics import Diagnostics
-from gvibench.api.inputs import Inputs, numbers, read_features, read_inputs
 from gvibench.api.posterior import Posterior
 from gvibench.api.problem import Problem
 from gvibench.errors import UserError
 from gvibench.models.base import Model
 from gvibench.models.protocols import Rows
+from gvibench.registry import MODELS
 from gvibench.spec.run import RunSpec
 from gvibench.store.traces import Trace
 
@@ -145,33 +145,45 @@ class Fit:
         return np.array(self.classes)[(response > 0.5).astype(int)]
 
     def _response(self, X: Any, offset: Any) -> Floats:
-        rows = self._problem.scaling.apply(read_features(X, self._problem.features))
-        mean, variance = self._posterior.predictor(rows)
-        if offset is not None:
-            mean = mean + numbers(offset, "offset", len(rows))
-        elif self._problem.data.train_offset is not None:
-            raise UserError("offset is missing: give the offset of these rows")
-        loss = models.exact_loss(self.spec, numerics.select("cpu"))
+        given = self._problem.read(X, offset=offset)
+        mean, variance = self._posterior.predictor(self._problem.design(given.values))
+        if given.offset is not None:
+            mean = mean + given.offset
+        kind: type[Model] = MODELS.load(self.spec.model)
+        loss = kind.build_loss(numerics.select("cpu"), self.spec.with_exact_expectations())
         return np.asarray(loss.response(mean, variance))
 
     # Diagnostics
 
     def diagnostics(
-        self, X: Any = None, y: Any = None, *, draws: int = 100_000, seed: int = 0
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        offset: Any = None,
+        draws: int = 100_000,
+        seed: int = 0,
     ) -> Diagnostics:
-        """Return how close the Gaussian is to the posterior and, for test rows, how well it predicts.
+        """Measure the distance from the posterior and, given test rows, the predictions.
 
         Parameters
         ----------
-        X, y : optional
-            Test rows and their targets, as for `fit`.
+        X, y, offset : optional
+            Test rows, their targets and their offset, as for `fit`.
         draws : int
             Number of draws for importance sampling; fewer if the data are large.
         seed : int
             Seed of the draws.
         """
-        given = None if X is None else self._test_inputs(X, y)
-        return Diagnostics.of(self._problem, self.spec, self._posterior, given, draws, seed)
+        test = None
+        if X is not None:
+            given = self._problem.read(X, y, offset)
+            if given.y is None:
+                raise UserError("y is missing: give the targets of the test rows")
+            test = Rows(self._problem.design(given.values), self._problem.targets.of(given.y))
+        return Diagnostics.of(
+            self._problem, self.spec, self._posterior, test, draws=draws, seed=seed
+        )
 
     # Views
 
@@ -204,7 +216,8 @@ class Fit:
         rows = [f"  {name:<24.24} {mean:>10.4g} ± {sd:.3g}" for name, mean, sd in self._strongest()]
         hidden = len(self.mean) - len(rows)
         more = [f"  … and {hidden} more (fit.mean, fit.sd, fit.feature_names)"] if hidden else []
-        return "\n".join([self._headline(), *(f"  {note}" for note in self.notes), *rows, *more])
+        notes = [f"  {note}" for note in self.notes]
+        return "\n".join([*self._headlines(), *notes, *rows, *more])
 
     def _repr_html_(self) -> str:
         cells = "".join(
@@ -214,17 +227,17 @@ class Fit:
         notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
         head = "<tr><th>coefficient</th><th>mean</th><th>sd</th></tr>"
         return (
-            f"<p>{html.escape(self._headline())}</p><ul>{notes}</ul>"
+            f"<p>{html.escape(' '.join(self._headlines()))}</p><ul>{notes}</ul>"
             f"<table><thead>{head}</thead><tbody>{cells}</tbody></table>"
         )
 
-    def _headline(self) -> str:
+    def _headlines(self) -> list[str]:
         n, d = self._problem.data.train_x.shape
-        title = self.spec.solver
-        return (
-            f"Fit of {self.model} on {n} rows, {d} coefficients: {self.status} after "
-            f"{self.evaluations} evaluations of {title}, ELBO {self.elbo:.6g}"
-        )
+        return [
+            f"Gaussian posterior of {self.model} regression, {n} rows, {d} coefficients",
+            f"{self.status} after {self.evaluations} evaluations of {self.spec.solver}, "
+            f"ELBO {self.elbo:.6g}",
+        ]
 
     def _strongest(self) -> list[tuple[str, float, float]]:
         """Return name, mean and sd of the coefficients furthest from zero."""

@@ -77,6 +77,11 @@ class Encoding:
             for name, levels in self.columns
         }
 
+    @property
+    def nominal(self) -> dict[str, tuple[str, ...]]:
+        """Levels of the nominal columns."""
+        return {name: levels for name, levels in self.columns if levels is not None}
+
     def apply(self, columns: Mapping[str, NDArray[Any]], *, where: str = "data") -> Floats:
         """Return the rows as a matrix. Ignore columns that are not part of the encoding."""
         check_names([name for name, _ in self.columns], columns, "path", where)

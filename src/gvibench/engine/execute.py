@@ -1,12 +1,13 @@
 """Execute one run: from its specification to its trace."""
 
 import contextlib
+import functools
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from gvibench import numerics
 from gvibench.engine.checkpointing import Checkpoints
@@ -76,8 +77,14 @@ def backend_of(spec: RunSpec) -> Iterator[Backend]:
     """Select the backend and limit BLAS threads for the duration of a run."""
     backend = numerics.select(spec.device, spec.dtype)  # loads the BLAS that is then limited
     # A run that diverges overflows first. It checks its objective, so warnings are not needed.
-    with threadpool_limits(spec.threads), np.errstate(all="ignore"):
+    with _thread_pools().limit(limits=spec.threads), np.errstate(all="ignore"):
         yield backend
+
+
+@functools.cache
+def _thread_pools() -> ThreadpoolController:
+    """Return the thread pools of this process. Searching for them takes as long as a small run."""
+    return ThreadpoolController()
 
 
 class Clock:

@@ -89,12 +89,15 @@ def measure(
 def _predictive(
     model: Model, mean: Floats, factor: Factor, notes: dict[str, str]
 ) -> dict[str, Any]:
+    empty: dict[str, Any] = {"bin_predicted": [], "bin_observed": [], "bin_count": []}
+    if len(model.test.y) == 0:
+        notes |= dict.fromkeys(("pred_nll", *CLASS_MEASURES), "there are no test rows")
+        return {**dict.fromkeys(("pred_nll", *CLASS_MEASURES), math.nan), **empty}
     mu, s2 = predictive_moments(model.test, mean, factor)
     y = np.asarray(model.test.y)
     values: dict[str, Any] = {"pred_nll": -float(np.mean(model.loss.log_predictive(mu, s2, y)))}
     if not _has_classes(model):
         notes |= dict.fromkeys(CLASS_MEASURES, "the targets are not classes")
-        empty: dict[str, Any] = {"bin_predicted": [], "bin_observed": [], "bin_count": []}
         return {**values, **dict.fromkeys(CLASS_MEASURES, math.nan), **empty}
     share = np.asarray(model.loss.response(mu, s2))
     positive = y > 0

@@ -73,7 +73,8 @@ class Model(Remembering):
         self.multiplicity = multiplicity
         self._fused = loss.fused_oracle(self.train, beta)
         self._test_loss = exact_loss or loss
-        self._fused_test = self._test_loss.fused_oracle(self.test, 0.0)
+        has_test = len(self.test.y) > 0
+        self._fused_test = self._test_loss.fused_oracle(self.test, 0.0) if has_test else None
         # beta = 0 is an improper prior, whose negative ELBO is +infinity.
         log_beta = math.log(beta) if beta > 0 else -math.inf
         self._prior = -0.5 * self.dimension - 0.5 * self.dimension * log_beta
@@ -259,7 +260,12 @@ class Model(Remembering):
         return self.beta + self.loss.steepest * largest
 
     def test_metrics(self, mean: Array, factor: Factor) -> tuple[Array, Array, Array]:
-        """Return the expected NLL (sum), the NLL at the mean (average) and the accuracy."""
+        """Return the expected NLL (sum), the NLL at the mean (average) and the accuracy.
+
+        They are NaN if there are no test rows, e.g. in a fit to all rows.
+        """
+        if len(self.test.y) == 0:
+            return math.nan, math.nan, math.nan
         xp = self.backend.xp
         nll = at_mean = correct = 0.0
         if self._fused_test is not None:

@@ -38,6 +38,9 @@ class Prepared:
     attrs: Mapping[str, Any]
     content_hash: str = ""
     """Hash of the file, by which an interrupted job recognises its data."""
+    train_offset: Floats | None = None
+    """Known part of the linear predictor of each training row."""
+    test_offset: Floats | None = None
 
 
 def read_prepared(path: str | os.PathLike[str]) -> Prepared:
