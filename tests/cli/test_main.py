@@ -83,7 +83,7 @@ COMMANDS = {
     "doctor": Command(),
 }
 
-REGRESSION = {"--model": "linear", "--data-option": "target=regression"}
+REGRESSION = {"--model": "linear", "--data-option": "targets=real"}
 OWN = {"--dataset": "mine"}
 DATA = {
     "--dataset": Case("wdbc", "wdbcc"),
@@ -93,14 +93,14 @@ DATA = {
     "--split-seed": Case("7", "-1"),
     "--train-size": Case("30", "0"),
     "--test-size": Case("0.3", "1.5"),
-    "--scaling": Case("standardize", "logarithm"),
+    "--scale": Case("standardize", "logarithm"),
     "--intercept": Case(None, "yes"),
     "--data-option": Case("n=50", "size=50"),
 }
 PROBLEM = {
     **DATA,
     "--data": Case("synthetic.zarr.zip", "notes.md"),
-    "--model": Case("linear", "cubic", {"--data-option": "target=regression"}),
+    "--model": Case("linear", "cubic", {"--data-option": "targets=real"}),
     "--beta": Case("0.5", "-1"),
     "--gamma": Case("0.5", "much"),
     "--sigma": Case("2", "0", REGRESSION),

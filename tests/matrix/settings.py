@@ -119,15 +119,15 @@ OF_DATASETS = {
     "split_seed": ok(0, 7, 2**32 - 1) + bad(-1, "greater than or equal to 0"),
     "train_size": ok(2, 100, 0.5) + bad(100_000, "rows") + bad(0, "train_size"),
     "test_size": ok(1, 0.9) + bad(100_000, "rows"),
-    "scaling": ok("none", "standardize"),
+    "scale": ok("none", "standardize"),
     "intercept": ok(True, False),
     "dataset": [Value("synthetic"), Value("digits-odd-even", {"train_size": 200})]
     + bad("synthetik", "did you mean 'synthetic'"),
     "options": [
         Value({"n": 60, "d": 3}, {"dataset": "synthetic"}),
         Value({"n": 60, "d": 90}, {"dataset": "synthetic"}),
-        Value({"target": "regression"}, {"dataset": "synthetic", "model": "linear"}),
-        Value({"target": "regression"}, {"dataset": "synthetic"}, "two classes"),
+        Value({"targets": "real"}, {"dataset": "synthetic", "model": "linear"}),
+        Value({"targets": "real"}, {"dataset": "synthetic"}, "two classes"),
         Value({"m": 3}, {"dataset": "synthetic"}, "m"),
     ],
     "solvers": ok({"vn": {"step": 0.3}}, {"second": {"solver": "gd", "step": 1e-4}})
@@ -208,7 +208,7 @@ OF_STUDIES = {
         Value(
             ["path"],
             {
-                "datasets": {"synthetic": {"options": {"n": 50, "d": 2, "target": "regression"}}},
+                "datasets": {"synthetic": {"options": {"n": 50, "d": 2, "targets": "real"}}},
                 "model": "linear",
                 "record": ["covariance_factor_path"],
             },
