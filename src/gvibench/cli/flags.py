@@ -104,8 +104,10 @@ def _add_group(
         field = model_of(kind).model_fields[name]
         flag, place = _flag(name), f"{prefix}{name}"
         if field.annotation is bool:
-            either = argparse.BooleanOptionalAction
-            group.add_argument(flag, dest=place, action=either, default=None, help=text)
+            group.add_argument(flag, dest=place, action="store_const", const=True, help=text)
+            opposite = f"--no-{flag.removeprefix('--')}"
+            advice = text and f"opposite of {flag}"
+            group.add_argument(opposite, dest=place, action="store_const", const=False, help=advice)
         elif get_origin(field.annotation) is tuple:
             group.add_argument(flag, dest=place, nargs="+", metavar="NAME", help=text)
         else:
