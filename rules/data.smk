@@ -19,7 +19,8 @@ rule prepare_data:
     params:
         job=lambda wildcards: data_job(wildcards).params,
     shell:
-        "python -m gvibench.stages prepare --job {params.job:q} --out {output:q} > {log:q} 2>&1"
+        "python -m gvibench.stages prepare --job {params.job:q} --memory-mb {resources.mem_mb}"
+        " --out {output:q} > {log:q} 2>&1"
 
 
 rule find_optimum:

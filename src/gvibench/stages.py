@@ -47,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             added.add_argument("--config", metavar="JSON", required=True)
         if stage in (aggregate, table, figure, summary, page):
             added.add_argument("--threads", type=int, default=1)
+        if stage in (prepare, aggregate, table, figure, summary, page):
             added.add_argument("--memory-mb", type=int, default=0)
         if stage in (table, figure, summary, page):
             added.add_argument("--study", metavar="JSON", default="{}")
@@ -71,7 +72,7 @@ def prepare(options: argparse.Namespace) -> None:
     from gvibench.datasets.build import build
     from gvibench.spec.run import DataSpec
 
-    build(DataSpec.from_dict(_job(options)["spec"]), options.out)
+    build(DataSpec.from_dict(_job(options)["spec"]), options.out, options.memory_mb)
 
 
 def optimum(options: argparse.Namespace) -> None:

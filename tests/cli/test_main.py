@@ -83,24 +83,31 @@ COMMANDS = {
     "doctor": Command(),
 }
 
-REGRESSION = {"--model": "linear", "--data-option": "target=regression"}
+REGRESSION = {"--model": "linear", "--data-option": "targets=real"}
 OWN = {"--dataset": "mine"}
+CREDIT = {**OWN, "--path": "credit.csv"}
 DATA = {
     "--dataset": Case("wdbc", "wdbcc"),
     "--path": Case("rows.npz", "missing.npz", OWN),
     "--test-path": Case("rows.npz", "missing.npz", {**OWN, "--path": "rows.npz"}),
-    "--split": Case("random", "halves"),
+    "--split": Case("0.25", "halves"),
     "--split-seed": Case("7", "-1"),
     "--train-size": Case("30", "0"),
     "--test-size": Case("0.3", "1.5"),
-    "--scaling": Case("standardize", "logarithm"),
+    "--scale": Case("standardize", "logarithm"),
     "--intercept": Case(None, "yes"),
+    "--no-intercept": Case(None, "yes", CREDIT),
+    "--target": Case("pays", "paid", CREDIT),
+    "--positive": Case("no", "maybe", CREDIT),
+    "--drop": Case("age", "agee", CREDIT),
+    "--categorical": Case("zip", "zipp", CREDIT),
+    "--offset": Case("exposure", "exposed", CREDIT),
     "--data-option": Case("n=50", "size=50"),
 }
 PROBLEM = {
     **DATA,
     "--data": Case("synthetic.zarr.zip", "notes.md"),
-    "--model": Case("linear", "cubic", {"--data-option": "target=regression"}),
+    "--model": Case("linear", "cubic", {"--data-option": "targets=real"}),
     "--beta": Case("0.5", "-1"),
     "--gamma": Case("0.5", "much"),
     "--sigma": Case("2", "0", REGRESSION),
@@ -241,6 +248,11 @@ def template(tmp_path_factory):
     rng = np.random.default_rng(0)
     x = rng.standard_normal((60, 3))
     np.savez(folder / "rows.npz", X=x, y=x[:, 0] + rng.standard_normal(60) > 0)
+    lines = [
+        f"{20 + k % 30},{k % 3},{'abc'[k // 2 % 3]},{k % 7},{'yes' if k % 4 else 'no'}"
+        for k in range(60)
+    ]
+    (folder / "credit.csv").write_text("\n".join(["age,zip,job,exposure,pays", *lines]))
     words = ["--dataset", "synthetic", "--out"]
     assert main(["prepare", *words, str(folder / "synthetic.zarr.zip")]) == 0
     made = ["run", "--solver", "vn", "--step", "0.1", "--iterations", "2"]

@@ -126,7 +126,7 @@ def test_optimum_of_approximate_expectations(tmp_path, expectation):
 
 def test_optimum_of_a_regression(tmp_path):
     out = tmp_path / "o.zarr.zip"
-    words = [*SYNTHETIC, "--data-option", "target=regression", "--model", "linear"]
+    words = [*SYNTHETIC, "--data-option", "targets=real", "--model", "linear"]
     assert main(["optimum", *words, "--out", str(out)]) == 0
     assert np.isnan(read_optimum(out).attrs["test_accuracy"])
 

@@ -65,19 +65,34 @@ def test_the_split_of_the_paper_is_reproduced_bit_for_bit(name: str, libsvm_data
 
 
 def test_attributes_describe_the_source(own_file, prepared) -> None:
-    data = prepared(dataset="mine", path=str(own_file))
-    assert data.spec == complete_data({"dataset": "mine", "path": str(own_file)})
+    own = {"dataset": "mine", "path": str(own_file), "scale": "none", "intercept": False}
+    data = prepared(**own)
+    assert data.spec == complete_data(own)
     assert data.attrs["kind"] == "gvibench prepared data"
     assert (data.attrs["n_train"], data.attrs["n_test"], data.attrs["d"]) == (48, 12, 7)
     assert data.attrs["labels"] == {"+1": "raw label 2", "-1": "raw label 1"}
     assert list(data.attrs["source_sha256"]) == ["mine.svm"]
     assert set(data.attrs["versions"]) >= {"gvibench", "numpy", "scikit-learn"}
     assert "mean" not in data.attrs
+    assert data.attrs["feature_names"] == ["x1", "x2", "x3", "x4", "x5", "x6", "x7"]
+    assert data.attrs["target_kind"] == "classes"
+    assert data.train_offset is data.test_offset is None
+
+
+def test_own_files_are_standardised_with_an_intercept(own_file, prepared) -> None:
+    data = prepared(dataset="mine", path=str(own_file))
+    np.testing.assert_allclose(data.train_x[:, :-1].mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(data.train_x[:, :-1].std(axis=0), 1)
+    assert (data.train_x[:, -1] == 1).all()
+    assert data.attrs["feature_names"][-1] == "intercept"
 
 
 def test_sparse_input_stays_sparse_on_disk(tmp_path: Path, own_file, sparse_rows) -> None:
     spec = complete_data(
-        {"dataset": "mine", "path": str(own_file), "split": "first", "train_size": 50}
+        {
+            **{"dataset": "mine", "path": str(own_file), "split": "first", "train_size": 50},
+            **{"scale": "none", "intercept": False},
+        }
     )
     build(spec, tmp_path / "out.zarr.zip")
     with open_zip(tmp_path / "out.zarr.zip") as root:
@@ -118,24 +133,30 @@ def test_test_rows_do_not_change_training_rows(tmp_path: Path, sparse_rows, prep
     for factor in (1.0, 1000.0):
         np.savez(tmp_path / "a.npz", X=x, y=y, X_test=x[:9] * factor, y_test=y[:9])
         path = str(tmp_path / "a.npz")
-        results.append(prepared(dataset="mine", path=path, split="given", scaling="standardize"))
+        results.append(prepared(dataset="mine", path=path, split="given", scale="standardize"))
     assert results[0].train_x.tobytes() == results[1].train_x.tobytes()
     assert results[0].attrs["mean"] == results[1].attrs["mean"]
     assert results[0].attrs["scale"] == results[1].attrs["scale"]
 
 
-def test_a_constant_column_becomes_zero(tmp_path: Path, prepared) -> None:
+def test_a_constant_column_of_training_rows_becomes_zero(tmp_path: Path, prepared) -> None:
     x = np.column_stack([np.full(30, 0.1), np.arange(30.0)])
-    np.savez(tmp_path / "a.npz", X=x, y=np.arange(30) % 2)
-    data = prepared(dataset="mine", path=str(tmp_path / "a.npz"), scaling="standardize")
+    np.savez(
+        tmp_path / "a.npz", X=x, y=np.arange(30) % 2, X_test=[[0.1, 1], [0.1, 2]], y_test=[0, 1]
+    )
+    own = {"dataset": "mine", "path": str(tmp_path / "a.npz"), "split": "given"}
+    with pytest.raises(UserError, match=r"column 'x1' has the value 0\.1 in all rows: drop it"):
+        prepared(**own)
+    np.savez(tmp_path / "a.npz", X=x, y=np.arange(30) % 2, X_test=[[0.1, 1], [1, 2]], y_test=[0, 1])
+    data = prepared(**own)
     assert not data.train_x[:, 0].any()
-    assert not data.test_x[:, 0].any()
+    assert data.test_x[:, 0].tolist() == [0.0, pytest.approx(0.9)]
     assert data.train_x[:, 1].std() == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("scaling", ["none", "standardize"])
-def test_the_intercept_is_the_last_column(own_file, prepared, scaling: str) -> None:
-    data = prepared(dataset="mine", path=str(own_file), intercept=True, scaling=scaling)
+@pytest.mark.parametrize("scale", ["none", "standardize"])
+def test_the_intercept_is_the_last_column(own_file, prepared, scale: str) -> None:
+    data = prepared(dataset="mine", path=str(own_file), intercept=True, scale=scale)
     assert data.attrs["d"] == data.train_x.shape[1] == 8
     assert (data.train_x[:, -1] == 1).all()
     assert (data.test_x[:, -1] == 1).all()
@@ -147,7 +168,7 @@ def test_random_splits_include_the_test_file(libsvm_data, prepared) -> None:
 
 
 def test_regression_keeps_its_targets(prepared) -> None:
-    data = prepared(dataset="synthetic", split="random", options={"target": "regression"})
+    data = prepared(dataset="synthetic", split="random", options={"targets": "real"})
     assert len(np.unique(data.train_y)) == 800
     assert data.attrs["labels"] == {}
 
@@ -160,7 +181,7 @@ def test_regression_keeps_its_targets(prepared) -> None:
             {},
             r"has 3 different labels \(1, 2, 3\), but binary classification needs exactly 2",
         ),
-        ([5], {}, r"has 1 different labels \(5\), but binary classification needs exactly 2"),
+        ([5], {}, r"has 1 label \(5\), but binary classification needs exactly 2"),
         ([1, 2, 3, 4, 5, 6], {}, r"has 6 different labels \(1, 2, 3, 4, 5, …\)"),
         ([0, 1], {"split": "first", "train_size": 60}, r"leaves 60 training and 0 test rows"),
         ([0, 1], {"split": "first", "train_size": 0.001}, r"leaves 0 training and 60 test rows"),

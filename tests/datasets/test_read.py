@@ -77,8 +77,8 @@ def test_npz_with_and_without_test_rows(tmp_path: Path) -> None:
 
 
 def test_other_arrays_in_an_npz_are_not_read(tmp_path: Path) -> None:
-    names = np.array(["a", None], dtype=object)  # stored as a pickle, which must not be loaded
-    np.savez(tmp_path / "a.npz", X=X, y=Y, feature_names=names)
+    notes = np.array(["a", None], dtype=object)  # stored as a pickle, which must not be loaded
+    np.savez(tmp_path / "a.npz", X=X, y=Y, notes=notes)
     assert read_npz(tmp_path / "a.npz")[0].x.shape == (3, 2)
 
 
@@ -95,7 +95,13 @@ X, Y = np.ones((3, 2)), np.array([0.0, 1.0, 1.0])
         ({"X": X[0], "y": Y}, "'X' must be numeric with 2 dimensions, not float64 of shape"),
         ({"X": X, "y": Y[:, None]}, "'y' must be numeric with 1 dimensions"),
         ({"X": X, "y": np.array(["a", "b", "b"])}, "'y' must be numeric"),
-        ({"X": X * np.nan, "y": Y}, "has values that are not finite"),
+        ({"X": X, "y": Y, "offset": Y[:2]}, "'X' has 3 rows but 'offset' has 2 values"),
+        ({"X": X, "y": Y, "feature_names": ["a"]}, "must have 2 different names"),
+        ({"X": X, "y": Y, "feature_names": ["a", "a"]}, "must have 2 different names"),
+        (
+            {"X": X, "y": Y, "feature_names": np.array(["a", None], dtype=object)},
+            r"'feature_names' is not an array of text: save it with .*dtype=str",
+        ),
         ({"X": X[:0], "y": Y[:0]}, "is empty: it has 0 rows and 2 columns"),
         ({"X": X[:, :0], "y": Y}, "is empty: it has 3 rows and 0 columns"),
         ({"X": X, "y": Y, "X_test": X}, "has no array 'y_test'"),

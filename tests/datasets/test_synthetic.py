@@ -10,7 +10,7 @@ PINNED_Y = [1.0, 1.0]
 
 def draw(**changes):
     options = {"n": 500, "d": 6, "condition": 100.0, "separation": 2.0, "seed": 3}
-    return generate(**{**options, "regression": False, **changes})
+    return generate(**{**options, "targets": "classes", **changes})
 
 
 def test_the_same_seed_gives_the_same_rows() -> None:
@@ -44,7 +44,7 @@ def test_the_covariance_has_the_condition_number(condition: float) -> None:
 
 def test_labels_follow_the_margins() -> None:
     x, y = draw(n=200_000)
-    targets = draw(n=200_000, regression=True)[1]
+    targets = draw(n=200_000, targets="real")[1]
     theta = np.linalg.lstsq(x, targets, rcond=None)[0]
     margins = x @ theta
     assert margins.std() == pytest.approx(2.0, rel=0.02)
@@ -74,6 +74,30 @@ def test_options_set_size_and_target() -> None:
     source = load({"dataset": "synthetic", "options": {"n": 50, "d": 4}})
     assert source.table.x.shape == (50, 4)
     assert set(source.table.y) == {-1.0, 1.0}
-    source = load({"dataset": "synthetic", "options": {"target": "regression"}})
-    assert source.regression
+    source = load({"dataset": "synthetic", "options": {"targets": "real"}})
+    assert source.targets == "real"
+    assert source.labels == {}
+
+
+def test_counts_follow_the_margins() -> None:
+    x, counts = draw(n=100_000, separation=1.0, targets="counts")
+    same_x, real = draw(n=100_000, separation=1.0, targets="real")
+    assert np.array_equal(x, same_x)
+    margins = x @ np.linalg.lstsq(x, real, rcond=None)[0]
+    assert (counts >= 0).all()
+    assert (counts == np.round(counts)).all()
+    near = counts[np.abs(margins - 1.0) < 0.05]
+    assert near.mean() == pytest.approx(np.e, rel=0.03)
+    assert near.var() == pytest.approx(np.e, rel=0.08)
+    small = draw(n=100, separation=1.0, targets="counts")[1]
+    np.testing.assert_array_equal(small, counts[:100])
+
+
+def test_counts_of_wide_margins_are_bounded() -> None:
+    assert draw(separation=1e6, targets="counts")[1].max() < 25_000
+
+
+def test_counts_are_prepared() -> None:
+    source = load({"dataset": "synthetic", "options": {"targets": "counts"}})
+    assert source.targets == "counts"
     assert source.labels == {}

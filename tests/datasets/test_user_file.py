@@ -40,13 +40,13 @@ def test_npz_files_are_loaded(npz, sparse_rows) -> None:
     source = load({"dataset": "mine", "path": npz["plain"], "test_path": npz["plain"]})
     assert source.test is not None
     assert len(source.test.y) == 60
-    source = load({"dataset": "mine", "path": npz["plain"], "options": {"target": "regression"}})
-    assert source.regression
+    source = load({"dataset": "mine", "path": npz["plain"], "options": {"targets": "real"}})
+    assert source.targets == "real"
 
 
 def test_files_that_do_not_fit_together_are_errors(npz, own_file) -> None:
     mine = {"dataset": "mine"}
-    with pytest.raises(UserError, match="must both be svmlight files or both be"):
+    with pytest.raises(UserError, match="have different formats: use two svmlight"):
         load({**mine, "path": npz["plain"], "test_path": str(own_file)})
     with pytest.raises(UserError, match=r"has 7 columns but .* has 3"):
         load({**mine, "path": npz["plain"], "test_path": npz["narrow"]})

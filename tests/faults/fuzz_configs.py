@@ -81,10 +81,10 @@ def full_config(folder: Path) -> dict[str, Any]:
 
 def _datasets(path: Path) -> dict[str, Any]:
     user_file = {"path": str(path), "split": "random", "split_seed": 1, "train_size": 0.5}
-    user_file |= {"test_size": 4, "scaling": "standardize", "intercept": True}
+    user_file |= {"test_size": 4, "scale": "standardize", "intercept": True}
     synthetic = {"n": 60, "d": 3, "condition": 10.0, "separation": 2.0, "seed": 1}
     return {
-        "synthetic": {"options": {**synthetic, "target": "binary"}},
+        "synthetic": {"options": {**synthetic, "targets": "classes"}},
         "again": {"dataset": "wdbc", "solvers": {"vn": {"step": 0.3, "options": {}}}},
         "mine": user_file,
         "with-test": {"path": str(path), "test_path": str(path), "split": "given"},
@@ -145,7 +145,7 @@ def _make_vary(rng: random.Random, k: int) -> Any:
 
 def _make_combination(rng: random.Random, k: int) -> Any:
     """Return settings that are valid one by one but perhaps not together."""
-    target = rng.choice(("binary", "regression"))
+    target = rng.choice(("classes", "real"))
     chosen = {
         "model": rng.choice(("logistic", "linear", "non-convex")),
         "expectation": rng.choice(("exact", "piecewise", "gauss-hermite", "stochastic")),
@@ -156,7 +156,7 @@ def _make_combination(rng: random.Random, k: int) -> Any:
         "record": rng.choice(([], ["covariance_factor_path"], ["objective_exact"])),
         "gap": rng.choice(("optimum", "best-seen")),
     }
-    data = {"synthetic": {"options": {"n": 20, "d": rng.choice((2, 40)), "target": target}}}
+    data = {"synthetic": {"options": {"n": 20, "d": rng.choice((2, 40)), "targets": target}}}
     solver = rng.choice(SOLVERS.names())
     return {"studies": {"s": {"datasets": data, "solvers": [solver], **chosen}}}
 

@@ -34,12 +34,12 @@ SVMLIGHT = (
 )
 DATA_FLAGS = (
     (),
-    ("--scaling", "standardize"),
+    ("--scale", "standardize"),
     ("--intercept",),
     ("--split", "random", "--test-size", "0.4"),
     ("--split", "first", "--train-size", "4"),
     ("--split", "random", "--train-size", "3"),
-    ("--data-option", "target=regression"),
+    ("--data-option", "targets=real"),
     ("--test-size", "1"),
 )
 Input = tuple[bytes, tuple[str, ...]]

@@ -115,7 +115,7 @@ INCOMPATIBLE = {
         "cannot work in the basis of the rows",
     ),
     "regression and logistic": (
-        {"datasets": {"synthetic": {"options": {"target": "regression"}}}},
+        {"datasets": {"synthetic": {"options": {"targets": "real"}}}},
         "needs two classes",
     ),
     "tuned beta and non-convex": (

@@ -179,7 +179,7 @@ def test_values_with_overflowing_products_are_rejected(tmp_path, capsys):
 
 
 def test_regression_with_one_row(tmp_path):
-    words = ["--dataset", "synthetic", "--data-option", "target=regression", "--train-size", "1"]
+    words = ["--dataset", "synthetic", "--data-option", "targets=real", "--train-size", "1"]
     words += ["--test-size", "1", "--model", "linear", "--solver", "vn", "--step", "0.5"]
     assert cli.main(["run", *words, "--out", str(tmp_path / "t.zarr.zip")]) == 0
     trace = read_trace(tmp_path / "t.zarr.zip")

@@ -14,5 +14,8 @@ def folder(tmp_path_factory):
     rows = zip(x, y, strict=True)
     lines = [f"{int(t)} " + " ".join(f"{k + 1}:{v:.6g}" for k, v in enumerate(r)) for r, t in rows]
     (folder / "own.svm").write_text("\n".join(lines) + "\n")
-    (folder / "table.csv").write_text("a,b,y\n1,2,0\n3,4,1\n")
+    rows = zip(x, y, "abcd" * 20, strict=True)
+    table = [f"{a:.6g},{b:.6g},{c:.2g},{k},{'yes' if t else 'no'}" for (a, b, c), t, k in rows]
+    (folder / "table.csv").write_text("\n".join(["a,b,c,kind,answer", *table]))
+    (folder / "notes.csv").write_text("one column\n")
     return folder

@@ -44,6 +44,7 @@ STOCHASTIC = {"expectation": "stochastic"}
 EVERY_ROW = {**STOCHASTIC, "batch": "all"}
 LINEAR = {"model": "linear"}
 OWN = {"dataset": "own"}
+TABLE = {**OWN, "path": "{folder}/table.csv"}
 
 # Keys of a study, a data set, a solver, and a solver within a data set.
 ANYWHERE = {
@@ -108,26 +109,39 @@ OF_DATASETS = {
     "path": ok("{folder}/own.npz", "{folder}/own.svm", **OWN)
     + ok("{folder}/own.npz", "{folder}/own.svm", **OWN, **LINEAR)
     + bad("{folder}/none.npz", "does not exist|cannot", **OWN)
-    + bad("{folder}/table.csv", "svmlight", **OWN)
+    + ok("{folder}/table.csv", **OWN)
+    + bad("{folder}/notes.csv", "no rows|one column|1 row", **OWN)
     + bad("{folder}", "folder", **OWN)
     + bad("{folder}/own.npz", "another name"),
     "test_path": ok("{folder}/own.svm", path="{folder}/own.svm", split="given", **OWN)
     + bad("{folder}/own.svm", "path"),
-    "split": ok("sklearn", "random")
+    "target": ok("answer", **TABLE) + bad("anser", "did you mean 'answer'", **TABLE),
+    "positive": ok("no", **TABLE)
+    + bad("maybe", "no row has the label 'maybe'", **TABLE)
+    + bad(True, "in quotes", **TABLE)
+    + bad("no", "your own files"),
+    "drop": ok(["a"], ["a", "kind"], **TABLE)
+    + bad(["d"], "no column 'd'", **TABLE)
+    + bad(["answer"], "remove it from 'drop'", target="answer", **TABLE),
+    "categorical": ok(["c"], ["kind"], **TABLE) + bad(["d"], "no column 'd'", **TABLE),
+    "offset": ok("b", **TABLE) + bad("bb", "no column 'bb'", **TABLE),
+    "split": ok("sklearn", "random", 0.25)
+    + bad(1.5, "less than 1")
+    + bad(0.25, "remove 'test_size'", test_size=0.5)
     + [Value("first", {"train_size": 300})]
     + bad("given", "no test file"),
     "split_seed": ok(0, 7, 2**32 - 1) + bad(-1, "greater than or equal to 0"),
     "train_size": ok(2, 100, 0.5) + bad(100_000, "rows") + bad(0, "train_size"),
     "test_size": ok(1, 0.9) + bad(100_000, "rows"),
-    "scaling": ok("none", "standardize"),
+    "scale": ok("none", "standardize"),
     "intercept": ok(True, False),
     "dataset": [Value("synthetic"), Value("digits-odd-even", {"train_size": 200})]
     + bad("synthetik", "did you mean 'synthetic'"),
     "options": [
         Value({"n": 60, "d": 3}, {"dataset": "synthetic"}),
         Value({"n": 60, "d": 90}, {"dataset": "synthetic"}),
-        Value({"target": "regression"}, {"dataset": "synthetic", "model": "linear"}),
-        Value({"target": "regression"}, {"dataset": "synthetic"}, "two classes"),
+        Value({"targets": "real"}, {"dataset": "synthetic", "model": "linear"}),
+        Value({"targets": "real"}, {"dataset": "synthetic"}, "two classes"),
         Value({"m": 3}, {"dataset": "synthetic"}, "m"),
     ],
     "solvers": ok({"vn": {"step": 0.3}}, {"second": {"solver": "gd", "step": 1e-4}})
@@ -208,7 +222,7 @@ OF_STUDIES = {
         Value(
             ["path"],
             {
-                "datasets": {"synthetic": {"options": {"n": 50, "d": 2, "target": "regression"}}},
+                "datasets": {"synthetic": {"options": {"n": 50, "d": 2, "targets": "real"}}},
                 "model": "linear",
                 "record": ["covariance_factor_path"],
             },

@@ -17,7 +17,7 @@ BASE = {
     "iterations": 12,
     "seeds": 2,
 }
-PLANE = {"synthetic": {"options": {"n": 60, "d": 2, "target": "regression"}}}
+PLANE = {"synthetic": {"options": {"n": 60, "d": 2, "targets": "real"}}}
 AWKWARD = {
     "one seed": {"seeds": 1},
     "one solver": {"solvers": {"vn": {}}},

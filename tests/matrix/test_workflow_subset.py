@@ -28,7 +28,7 @@ STUDIES = {
         "figures": ["bias", "test"],
     },
     "plane": {
-        "datasets": {"synthetic": {"options": {"n": 40, "d": 2, "target": "regression"}}},
+        "datasets": {"synthetic": {"options": {"n": 40, "d": 2, "targets": "real"}}},
         "model": "linear",
         "record": ["covariance_factor_path"],
         "figures": ["path"],

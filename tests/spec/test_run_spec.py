@@ -13,8 +13,8 @@ VALUES = {"data": {"dataset": "wdbc"}, "beta": 1.0, "solver": "vn", "step": 0.1}
 def test_canonical_json_is_stable():
     """Traces are located by the hash of this text, so a change invalidates all results."""
     assert spec().canonical() == (
-        '{"batch":100,"beta":0.5,"data":{"dataset":"test","intercept":false,"options":{},'
-        '"path":null,"scaling":"none","split":"sklearn","split_seed":42,"test_path":null,'
+        '{"batch":100,"beta":0.5,"data":{"categorical":[],"dataset":"test","drop":[],"intercept":false,"offset":null,"options":{},'
+        '"path":null,"positive":null,"scale":"none","split":"sklearn","split_seed":42,"target":null,"test_path":null,'
         '"test_size":null,"train_size":null},"device":"auto","dtype":"float64",'
         '"estimator":"price","expectation":"exact","form":"auto","gamma":1.0,"init_scale":1.0,"iterations":1000,'
         '"mean_scale":1.0,"minibatches":"independent","model":"logistic","nodes":20,"piece_degree":"quadratic","pieces":20,'

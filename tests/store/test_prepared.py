@@ -71,7 +71,7 @@ def rewrite(path: Path, change) -> None:
     [
         (lambda attrs, _: attrs.pop("kind"), "is not a file of prepared data"),
         (lambda attrs, _: attrs.pop("spec"), "is not a complete file of prepared data"),
-        (lambda attrs, _: attrs.update(spec="{}"), "wrong fields in a spec: dataset"),
+        (lambda attrs, _: attrs.update(spec="{}"), "wrong fields in a spec: categorical, dataset"),
         (lambda _, arrays: arrays.pop("train/y"), "is damaged"),
         (lambda _, arrays: arrays.pop("test/x"), "is damaged"),
         (lambda attrs, _: attrs.update(d=11), r"has shapes \(16, 10\) .*not 16 x 11"),

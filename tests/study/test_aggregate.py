@@ -124,7 +124,8 @@ def test_spec_fields_that_vary_are_coordinates(study, tmp_path):
 
 OTHERS = {
     **{"path": "a.npz", "test_path": "b.npz", "split": "random", "split_seed": 1},
-    **{"train_size": 9, "test_size": 9, "scaling": "standardize", "intercept": True},
+    **{"train_size": 9, "test_size": 9, "scale": "standardize", "intercept": True},
+    **{"target": "c", "positive": "yes", "drop": ["a"], "categorical": ["b"], "offset": "e"},
     **{"options": {"n": 9}, "model": "linear", "beta": 9.0, "gamma": 9.0, "sigma": 9.0},
     **{"expectation": "stochastic", "pieces": 9, "piece_degree": "linear", "nodes": 9},
     **{"batch": 9, "samples": 9, "minibatches": "epoch", "estimator": "stl"},

@@ -22,12 +22,12 @@ GOOD = {
     "packed.gz": gzip.compress(SVMLIGHT),
 }
 BAD = {
-    "table.csv": (b"x,y\n1,2\n", "neither in svmlight format nor an .npz file"),
-    "numbers.csv": (b"1,2,0\n3,4,1\n", "neither in svmlight format nor an .npz file"),
-    "spaces.txt": (b"1 2 0\n3 4 1\n", "neither in svmlight format nor an .npz file"),
-    "packed.csv.gz": (gzip.compress(b"1,2\n"), "neither in svmlight format nor an .npz file"),
+    "words.txt": (b"a list\nof notes\n", "has 1 row"),
+    "one-row.csv.gz": (gzip.compress(b"1,2\n"), "has 1 row, but at least 2 are needed"),
+    "column.csv": (b"a\n1\n2\n", "has one column, 'a', but needs features and a target"),
+    "latin.csv": ("größe,y\n1,2\n".encode("latin-1"), "is not UTF-8 text"),
     "cut.gz": (gzip.compress(SVMLIGHT)[:30], "cannot read"),
-    "image.png": (b"\x89PNG\r\n\x1a\n" + bytes(100), "neither in svmlight format"),
+    "image.png": (b"\x89PNG\r\n\x1a\n" + bytes(100), "is no table, svmlight file or .npz file"),
     "empty.svm": (b"", "holds no rows"),
     "remarks.svm": (b"# nothing\n", "holds no rows"),
     "text.npz": (SVMLIGHT, "is not a complete zip archive of arrays"),

@@ -22,11 +22,11 @@ def test_defaults_are_those_of_the_paper() -> None:
     assert (mnist.split, mnist.train_size, mnist.test_size) == ("given", None, None)
     assert mnist.options == {"positive": "0", "negative": "rest", "source": "idx"}
     assert complete_data({"dataset": "leukemia"}).split == "given"
-    assert complete_data({"dataset": "wdbc"}).scaling == "standardize"
+    assert complete_data({"dataset": "wdbc"}).scale == "standardize"
 
 
 def test_settings_of_the_user_are_kept() -> None:
-    assert complete_data({"dataset": "wdbc", "scaling": "none"}).scaling == "none"
+    assert complete_data({"dataset": "wdbc", "scale": "none"}).scale == "none"
     assert complete_data({"dataset": "mnist", "split": "sklearn"}).test_size == 0.2
     sized = complete_data({"dataset": "covtype", "train_size": 1000, "test_size": 500})
     assert (sized.train_size, sized.test_size) == (1000, 500)
@@ -52,7 +52,7 @@ def test_options_are_completed_and_normalised() -> None:
     dataset=st.sampled_from(sorted(DATASETS.built_in)),
     split=st.sampled_from([None, "sklearn", "random", "first"]),
     train_size=st.sampled_from([None, 10, 0.5]),
-    scaling=st.sampled_from([None, "none", "standardize"]),
+    scale=st.sampled_from([None, "none", "standardize"]),
 )
 def test_completing_twice_changes_nothing(**chosen) -> None:
     spec = {name: value for name, value in chosen.items() if value is not None}
@@ -91,8 +91,8 @@ def test_completing_twice_changes_nothing(**chosen) -> None:
             r"'condition' must be a finite number, got inf",
         ),
         (
-            {"dataset": "synthetic", "options": {"target": "regresion"}},  # codespell:ignore
-            r"must be one of binary, regression, got 'regresion' \(did you mean 'regression'\?\)",
+            {"dataset": "synthetic", "options": {"targets": "reel"}},
+            r"must be one of classes, real, counts, got 'reel' \(did you mean 'real'\?\)",
         ),
         (
             {"dataset": "mnist", "options": {"positive": "ten"}},

@@ -159,7 +159,7 @@ def test_names_that_are_too_long_for_a_file_are_an_error():
                     f"data.{name}": [value]
                     for name, value in (
                         ("split_seed", 2**31),
-                        ("scaling", "standardize"),
+                        ("scale", "standardize"),
                         ("intercept", True),
                         ("train_size", 0.123456789),
                     )

@@ -41,6 +41,7 @@ def test_data_fields_can_vary():
 
 
 SYNTHETIC = {"dataset": "synthetic", "options": {"n": 60, "d": 3}}
+TABLE = {"path": "mine.csv"}
 DATA_FIELDS = {
     "dataset": ({}, ["digits-odd-even", "covtype"]),
     "path": ({}, ["mine.npz"]),
@@ -49,9 +50,14 @@ DATA_FIELDS = {
     "split_seed": ({}, [1, 2]),
     "train_size": ({}, [20, 0.5, None]),
     "test_size": ({"train_size": 20}, [10, 0.25]),
-    "scaling": ({}, ["standardize", "none"]),
+    "scale": ({}, ["standardize", "none"]),
     "intercept": ({}, [True, False]),
-    "options": (SYNTHETIC, [{"n": 50}, {"seed": 1, "d": 2}, {"target": "binary"}, {}]),
+    "target": (TABLE, ["pays"]),
+    "positive": (TABLE | {"options": {"targets": "classes"}}, ["0", 0]),
+    "drop": (TABLE, [["age"], ["age", "zip"]]),
+    "categorical": (TABLE, [["zip"]]),
+    "offset": (TABLE, ["age"]),
+    "options": (SYNTHETIC, [{"n": 50}, {"seed": 1, "d": 2}, {"targets": "classes"}, {}]),
 }
 
 
@@ -62,9 +68,10 @@ def test_varying_a_data_field_equals_setting_it(field, model, tmp_path, monkeypa
     for name in ("mine", "test"):
         (tmp_path / f"{name}.svm").write_text("1 1:0.5\n0 2:0.5\n" * 50)
     np.savez(tmp_path / "mine.npz", X=np.ones((100, 2)), y=np.arange(100) % 2)
+    (tmp_path / "mine.csv").write_text("age,zip,job,pays\n31,5,a,0\n" + "40,6,b,1\n31,5,a,0\n" * 10)
     others, values = DATA_FIELDS[field]
     for value in values:
-        name = "own" if "path" in field else "wdbc"
+        name = "own" if "path" in {field, *others} else "wdbc"
         varied = specs(
             datasets={name: others}, model=model, vary={f"data.{field}": [value]}, seeds=1
         )
@@ -78,16 +85,16 @@ def test_the_model_decides_how_targets_are_read(tmp_path, monkeypatch):
     np.savez(tmp_path / "mine.npz", X=np.ones((100, 2)), y=np.arange(100) % 2)
     own = {"mine": {"path": "mine.npz"}, "synthetic": {}, "wdbc": {}}
     runs = specs(datasets=own, vary={"model": ["logistic", "linear", "non-convex"]}, seeds=1)
-    targets = {(run.data.dataset, run.model): run.data.options.get("target") for run in runs}
+    targets = {(run.data.dataset, run.model): run.data.options.get("targets") for run in runs}
     for model, target in (
-        ("logistic", "binary"),
-        ("linear", "regression"),
-        ("non-convex", "binary"),
+        ("logistic", "classes"),
+        ("linear", "real"),
+        ("non-convex", "classes"),
     ):
         assert targets["mine", model] == targets["synthetic", model] == target
         assert targets["wdbc", model] is None  # two classes, whatever the model
     with pytest.raises(UserError, match="are real numbers: use model 'linear'"):
-        specs(datasets={"synthetic": {"options": {"target": "regression"}}})
+        specs(datasets={"synthetic": {"options": {"targets": "real"}}})
 
 
 @pytest.mark.parametrize(

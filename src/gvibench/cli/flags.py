@@ -53,7 +53,10 @@ SPECIAL_DEFAULTS = {
     "beta": "the data set's own, as listed by 'gvibench datasets'",
     "step": "auto, a search for each step",
     "split": "the data set's own, else sklearn",
-    "scaling": "the data set's own, else none",
+    "scale": "the data set's own, else none; standardize for your own files",
+    "intercept": "the data set's own, else false; true for your own files",
+    "target": "the last column",
+    "positive": "the larger label",
     "train_size": "the data set's own, else all rows that are not test rows",
     "test_size": "0.2 of the rows if the split is random and train_size is not set",
 }
@@ -61,6 +64,9 @@ METAVARS = {
     **dict.fromkeys(("path", "test_path"), "FILE"),
     **dict.fromkeys(("dataset", "solver", "step_rule"), "NAME"),
     "step": "{X,RULE}",
+    "split": "{X,sklearn,random,first,given}",
+    **dict.fromkeys(("target", "offset"), "COLUMN"),
+    "positive": "LABEL",
 }
 
 
@@ -99,6 +105,9 @@ def _add_group(
         flag, place = _flag(name), f"{prefix}{name}"
         if field.annotation is bool:
             group.add_argument(flag, dest=place, action="store_const", const=True, help=text)
+            opposite = f"--no-{flag.removeprefix('--')}"
+            advice = text and f"opposite of {flag}"
+            group.add_argument(opposite, dest=place, action="store_const", const=False, help=advice)
         elif get_origin(field.annotation) is tuple:
             group.add_argument(flag, dest=place, nargs="+", metavar="NAME", help=text)
         else:

@@ -105,6 +105,8 @@ def _plan(options: Options) -> None:
     print(f"{total.jobs.total()} jobs: {total.counted()}")
     print(f"about {duration(total.wall_seconds(cores))} on {cores} cores")
     print(f"up to {total.peak_mb} MB of memory per job, {total.disk_mb:.0f} MB of disk")
+    for line in _own_data(plan):
+        print(line)
     if remaining.jobs.total():
         print(
             f"still to do: {remaining.jobs.total()} jobs: {remaining.counted()}; "
@@ -125,6 +127,14 @@ def _plan(options: Options) -> None:
 
         if reason := why_unavailable():
             print(f"runs with device 'cuda' cannot run on this machine: {reason}")
+
+
+def _own_data(plan: "Plan") -> list[str]:
+    """Return one line per prepared file of the user's own data."""
+    from gvibench.study.own_data import describe
+
+    specs = (job.spec for job in plan.data.values())
+    return list(dict.fromkeys(describe(spec) for spec in specs if spec.path is not None))
 
 
 def _study(options: Options) -> int:

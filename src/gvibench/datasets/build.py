@@ -13,33 +13,54 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gvibench.datasets.encode import reject_constant
 from gvibench.datasets.source import Source
 from gvibench.datasets.split import split_rows
+from gvibench.datasets.targets import signs
 from gvibench.errors import UserError
 from gvibench.spec.catalogue import find
+from gvibench.spec.memory import data_mb
 from gvibench.spec.run import DataSpec
+from gvibench.store.own_columns import INTERCEPT
+from gvibench.store.own_files import inspect
 from gvibench.store.prepared import KIND
 from gvibench.store.zarrzip import Group, write_zip
 
 __all__ = ["build"]
 
+Floats = NDArray[np.float64]
+
 SPARSE_BELOW = 0.5
 """Share of non-zero cells below which CSR takes less space on disk than a dense array."""
 
 
-def build(spec: DataSpec, out: Path) -> None:
-    """Prepare the data of a complete spec and write them to `out`."""
+def build(spec: DataSpec, out: Path, memory_mb: int = 0) -> None:
+    """Prepare the data of a complete spec and write them to `out`.
+
+    Parameters
+    ----------
+    spec
+        Complete spec.
+    out
+        File to write.
+    memory_mb
+        Memory of the job in MB; 0 means the memory of this machine.
+    """
     entry = find(spec)
     is_drawn = spec.split in {"sklearn", "random"}
     has_sizes = spec.train_size is not None or spec.test_size is not None
     if set(spec.options) != set(entry.settings) or (is_drawn and not has_sizes):
         raise ValueError(f"the spec of data set '{spec.dataset}' is not complete")
+    if spec.path is not None:
+        _validate_memory(spec, memory_mb)
     source: Source = pkgutil.resolve_name(entry.loader)(entry, spec)
-    x, raw_y, own_test_rows = _stack(source)
+    x, raw_y, offset, own_test_rows = _stack(source)
     _validate_size(spec, *x.shape)
-    y, labels = (raw_y, {}) if source.regression else _signs(spec, source, raw_y)
-    train, test = split_rows(spec, len(y), own_test_rows, None if source.regression else y)
-    _validate_split(spec, y[train], len(test), source.regression)
+    is_classes = source.targets == "classes"
+    y, labels = signs(spec, raw_y, source.labels) if is_classes else (raw_y, {})
+    train, test = split_rows(spec, len(y), own_test_rows, y if is_classes else None)
+    _validate_split(spec, y[train], len(test), is_classes)
+    names = list(source.feature_names) or [f"x{k}" for k in range(1, x.shape[1] + 1)]
 
     attrs: dict[str, Any] = {
         "kind": KIND,
@@ -47,62 +68,76 @@ def build(spec: DataSpec, out: Path) -> None:
         "n_train": len(train),
         "n_test": len(test),
         "labels": labels,
+        "target_kind": source.targets,
+        "encoding": dict(source.encoding),
         "source": entry.source,
         "source_sha256": dict(source.sha256),
         "versions": _versions(),
     }
     train_x, test_x = x[train], x[test]
-    if spec.scaling == "standardize":
+    if spec.scale == "standardize":
+        if source.own:
+            reject_constant(x, names, f"{spec.path}")
         train_x, test_x = _dense(train_x), _dense(test_x)
         mean, scale = _moments(train_x)
         attrs |= {"mean": mean.tolist(), "scale": scale.tolist()}
         train_x, test_x = (train_x - mean) / scale, (test_x - mean) / scale
     if spec.intercept:
         train_x, test_x = _with_ones(train_x), _with_ones(test_x)
-    attrs["d"] = train_x.shape[1]
+        names.append(INTERCEPT)
+    attrs |= {"d": train_x.shape[1], "feature_names": names}
 
     root = Group(attrs)
-    _put_rows(root.group("train"), train_x, y[train])
-    _put_rows(root.group("test"), test_x, y[test])
+    _put_rows(root.group("train"), train_x, y[train], None if offset is None else offset[train])
+    _put_rows(root.group("test"), test_x, y[test], None if offset is None else offset[test])
     write_zip(out, root)
 
 
 def _versions() -> dict[str, str]:
     """Return the versions of the installed packages that read, split and scale data."""
     installed = {}
-    for name in ("gvibench", "numpy", "scipy", "scikit-learn"):
+    for name in ("gvibench", "numpy", "pyarrow", "scipy", "scikit-learn"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             installed[name] = importlib.metadata.version(name)
     return installed
 
 
-def _stack(source: Source) -> tuple[Any, NDArray[np.float64], int]:
+def _stack(source: Source) -> tuple[Any, NDArray[Any], Floats | None, int]:
     """Return all rows in one table, and the number of the data set's own test rows at its end."""
-    if source.test is None:
-        return source.table.x, source.table.y, 0
+    table, test = source.table, source.test
+    if test is None:
+        return table.x, table.y, table.offset, 0
     import scipy.sparse
 
-    parts = [source.table.x, source.test.x]
+    parts = [table.x, test.x]
     sparse = any(scipy.sparse.issparse(part) for part in parts)
     x = scipy.sparse.vstack(parts, format="csr") if sparse else np.vstack(parts)
-    return x, np.concatenate([source.table.y, source.test.y]), len(source.test.y)
+    y = np.concatenate([table.y, test.y])
+    if table.offset is None or test.offset is None:
+        return x, y, None, len(test.y)
+    return x, y, np.concatenate([table.offset, test.offset]), len(test.y)
 
 
-def _signs(
-    spec: DataSpec, source: Source, raw: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], dict[str, str]]:
-    """Map the smaller raw label to -1 and the larger one to +1; also return their meaning."""
-    distinct = np.unique(raw)
-    if len(distinct) != 2:
-        more = ", …" if len(distinct) > 5 else ""
-        shown = ", ".join(f"{label:g}" for label in distinct[:5]) + more
+def _validate_memory(spec: DataSpec, memory_mb: int) -> None:
+    """Raise UserError before a file is read if its rows do not fit into the memory of the job."""
+    rows = columns = 0
+    for path in (spec.path, spec.test_path):
+        facts = inspect(spec.dataset, path) if path is not None else None
+        if facts is not None and facts.rows_estimate and facts.columns:
+            rows += facts.rows_estimate
+            columns = max(columns, facts.columns - len(spec.drop) - 1)
+    needed, machine = data_mb(rows, columns), _machine_bytes() // 10**6
+    available = min(memory_mb or machine, machine)
+    if needed > available:
         raise UserError(
-            f"data set '{spec.dataset}' has {len(distinct)} different labels ({shown}), but binary "
-            "classification needs exactly 2; for real targets use model 'linear'"
+            f"data set '{spec.dataset}': {spec.path} has about {rows} rows and needs {needed} MB "
+            f"of memory, but the job has {available} MB: raise mem_mb of the rule 'prepare_data', "
+            "drop columns, or use fewer rows"
         )
-    smaller, larger = distinct
-    meaning = source.labels or {"+1": f"raw label {larger:g}", "-1": f"raw label {smaller:g}"}
-    return np.where(raw == larger, 1.0, -1.0), dict(meaning)
+
+
+def _machine_bytes() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _validate_size(spec: DataSpec, rows: int, columns: int) -> None:
@@ -111,7 +146,7 @@ def _validate_size(spec: DataSpec, rows: int, columns: int) -> None:
     A single wrong column number in a small sparse file is enough for that.
     """
     needed = rows * columns * np.dtype(np.float64).itemsize
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    memory = _machine_bytes()
     if needed > memory:
         raise UserError(
             f"data set '{spec.dataset}' has {rows} rows and {columns} columns; a run needs "
@@ -120,15 +155,13 @@ def _validate_size(spec: DataSpec, rows: int, columns: int) -> None:
         )
 
 
-def _validate_split(
-    spec: DataSpec, train_y: NDArray[np.float64], test_rows: int, regression: bool
-) -> None:
+def _validate_split(spec: DataSpec, train_y: Floats, test_rows: int, is_classes: bool) -> None:
     if len(train_y) == 0 or test_rows == 0:
         raise UserError(
             f"data set '{spec.dataset}': the split leaves {len(train_y)} training and {test_rows} "
             "test rows, but at least 1 of each is needed: change train_size or test_size"
         )
-    if not regression and len(np.unique(train_y)) < 2:
+    if is_classes and len(np.unique(train_y)) < 2:
         raise UserError(
             f"data set '{spec.dataset}': all {len(train_y)} training rows have the same label: "
             f"use more rows, another split_seed or split 'random'"
@@ -155,8 +188,10 @@ def _with_ones(x: Any) -> Any:
     return scipy.sparse.hstack([x, ones], format="csr")
 
 
-def _put_rows(group: Group, x: Any, y: NDArray[np.float64]) -> None:
+def _put_rows(group: Group, x: Any, y: Floats, offset: Floats | None) -> None:
     group.put("y", y, ["row"])
+    if offset is not None:
+        group.put("offset", offset, ["row"])
     cells = x.shape[0] * x.shape[1]
     nonzeros = np.count_nonzero(x) if isinstance(x, np.ndarray) else x.nnz
     if nonzeros >= SPARSE_BELOW * cells:

@@ -12,7 +12,7 @@ from gvibench.store.files import cache_dir
 
 __all__ = ["prepared_path"]
 
-PREPARED_VERSION = 1
+PREPARED_VERSION = 2
 """Version of the prepared files. Increase it if the same spec produces a different file."""
 
 

@@ -3,7 +3,6 @@
 An `Encoding` is learnt from training data and applied to any rows with the same columns.
 """
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -14,8 +13,9 @@ from numpy.typing import NDArray
 from gvibench.datasets.read import MAX_VALUE
 from gvibench.errors import UserError, suggest
 from gvibench.store.delimited import check_names, is_number
+from gvibench.store.labels import sort_levels
 
-__all__ = ["Encoding", "as_levels", "reject_constant", "sort_levels"]
+__all__ = ["Encoding", "as_levels", "finite_numbers", "reject_constant"]
 
 Floats = NDArray[np.float64]
 
@@ -55,7 +55,7 @@ class Encoding:
             if name in categorical or not _is_numeric(values):
                 found.append((name, _levels(values, name, where)))
             else:
-                _numbers(values, name, where)
+                finite_numbers(values, name, where)
                 found.append((name, None))
         encoding = cls(tuple(found))
         names = encoding.feature_names
@@ -90,7 +90,7 @@ class Encoding:
         place = 0
         for name, levels in self.columns:
             if levels is None:
-                matrix[:, place] = _numbers(columns[name], name, where)
+                matrix[:, place] = finite_numbers(columns[name], name, where)
                 place += 1
                 continue
             numbers = _level_numbers(columns[name], levels, name, where)
@@ -156,7 +156,7 @@ def _is_numeric(values: NDArray[Any]) -> bool:
     return np.asarray(values).dtype.kind in "biuf"
 
 
-def _numbers(values: NDArray[Any], name: str, where: str) -> Floats:
+def finite_numbers(values: NDArray[Any], name: str, where: str) -> Floats:
     """Return a column as finite numbers."""
     if not _is_numeric(values):
         text = next((level for level in as_levels(values) if level and not is_number(level)), "")
@@ -203,13 +203,6 @@ def _levels(values: NDArray[Any], name: str, where: str) -> tuple[str, ...]:
             f"{len(texts)} rows, e.g. '{texts[0]}': drop it"
         )
     return sort_levels(levels)
-
-
-def sort_levels(levels: Collection[str]) -> tuple[str, ...]:
-    """Return levels in increasing order: as numbers if all are numbers, as text otherwise."""
-    if all(is_number(level) and math.isfinite(float(level)) for level in levels):
-        return tuple(sorted(levels, key=lambda level: (float(level), level)))
-    return tuple(sorted(levels))
 
 
 def _level_numbers(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from gvibench.spec.catalogue import TARGET, DatasetEntry, File, Setting
+from gvibench.spec.catalogue import TARGETS, DatasetEntry, File, Setting
 
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
 MNIST_MIRROR = "https://ossci-datasets.s3.amazonaws.com/mnist"
@@ -279,7 +279,7 @@ WDBC = DatasetEntry(
     n=569,
     d=30,
     labels={"+1": "the tumour is benign", "-1": "the tumour is malignant"},
-    scaling="standardize",
+    scale="standardize",
 )
 
 DIGITS_ODD_EVEN = DatasetEntry(
@@ -292,7 +292,7 @@ DIGITS_ODD_EVEN = DatasetEntry(
     n=1797,
     d=64,
     labels={"+1": "the digit is odd", "-1": "the digit is even"},
-    scaling="standardize",
+    scale="standardize",
 )
 
 SYNTHETIC = DatasetEntry(
@@ -313,6 +313,6 @@ SYNTHETIC = DatasetEntry(
         ),
         "separation": Setting(2.0, "standard deviation of the margins", at_least=0),
         "seed": Setting(0, "seed of everything drawn", at_least=0),
-        "target": TARGET,
+        "targets": TARGETS,
     },
 )

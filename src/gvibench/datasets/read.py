@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 from gvibench.errors import UserError
 from gvibench.store.files import UNPACKING_ERRORS, open_raw
 
-__all__ = ["MAX_VALUE", "Table", "read_idx", "read_npz", "read_svmlight"]
+__all__ = ["MAX_VALUE", "Arrays", "Table", "read_idx", "read_npz", "read_svmlight"]
 
 MAX_VALUE = 1e50
 """Maximum absolute value of a cell. Fourth powers of larger values overflow."""
 
+NAMES = "feature_names"
+"""Array with the names of the columns in an `.npz` file."""
 _IDX_UNSIGNED_BYTE = 0x08
 _IDX_MAX_DIMENSIONS = 3
 
@@ -33,8 +35,20 @@ class Table:
 
     x: Any
     """Float64 NumPy array or SciPy CSR matrix. SciPy has no type annotations, hence Any."""
+    y: NDArray[Any]
+    """Raw targets: numbers, or labels as text."""
+    offset: NDArray[np.float64] | None = None
+    """Numbers that are added to the linear predictor, if there are any."""
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """Arrays of an `.npz` file."""
+
+    x: NDArray[np.float64]
     y: NDArray[np.float64]
-    """Raw labels."""
+    offset: NDArray[np.float64] | None
+    feature_names: tuple[str, ...]
 
 
 def read_svmlight(
@@ -73,9 +87,12 @@ def read_svmlight(
     return tables
 
 
-def read_npz(path: Path) -> tuple[Table, Table | None]:
-    """Read the arrays `X` and `y`, and `X_test` and `y_test` if the file has them."""
-    wanted = ("X", "y", "X_test", "y_test")
+def read_npz(path: Path) -> tuple[Arrays, Arrays | None]:
+    """Read the arrays `X` and `y`, and `X_test` and `y_test` if the file has them.
+
+    The arrays `offset`, `offset_test` and `feature_names` are optional.
+    """
+    wanted = ("X", "y", "offset", "X_test", "y_test", "offset_test", NAMES)
     try:
         with path.open("rb") as stream:
             if not zipfile.is_zipfile(stream):
@@ -83,16 +100,21 @@ def read_npz(path: Path) -> tuple[Table, Table | None]:
             stream.seek(0)
             # Plain arrays are enough. Unpickling objects could execute arbitrary code.
             archive = np.load(stream, allow_pickle=False)
-            arrays = {name: np.asarray(archive[name]) for name in wanted if name in archive.files}
+            stored = [name for name in wanted if name in archive.files]
+            arrays = {name: np.asarray(archive[name]) for name in stored if name != NAMES}
+            if NAMES in stored:
+                arrays[NAMES] = _read_names(archive, path)
     except FileNotFoundError as error:
         raise UserError(f"{path} does not exist") from error
+    except UserError:
+        raise
     except Exception as error:  # NumPy and zipfile raise many types of errors for invalid headers
         reason = str(error) or type(error).__name__
         raise UserError(f"cannot read {path} as .npz: {reason}") from error
-    train = _npz_table(arrays, "X", "y", path)
+    train = _arrays(arrays, "", path)
     if not {"X_test", "y_test"} & set(arrays):
         return train, None
-    test = _npz_table(arrays, "X_test", "y_test", path)
+    test = _arrays(arrays, "_test", path)
     if test.x.shape[1] != train.x.shape[1]:
         raise UserError(
             f"{path}: X has {train.x.shape[1]} columns but X_test has {test.x.shape[1]}"
@@ -130,22 +152,54 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
     return values.reshape(shape)
 
 
-def _npz_table(arrays: dict[str, NDArray[Any]], x: str, y: str, path: Path) -> Table:
-    for name, dimensions in ((x, 2), (y, 1)):
+def _arrays(arrays: dict[str, NDArray[Any]], part: str, path: Path) -> Arrays:
+    x, y, offset = f"X{part}", f"y{part}", f"offset{part}"
+    for name, dimensions in ((x, 2), (y, 1), (offset, 1)):
         if name not in arrays:
+            if name == offset:
+                continue
             raise UserError(f"{path} has no array '{name}': save it with {x}=..., {y}=...")
         if arrays[name].ndim != dimensions or arrays[name].dtype.kind not in "biuf":
             raise UserError(
                 f"{path}: '{name}' must be numeric with {dimensions} dimensions, "
                 f"not {arrays[name].dtype} of shape {arrays[name].shape}"
             )
-    if len(arrays[x]) != len(arrays[y]):
+        if len(arrays[name]) != len(arrays[x]):
+            noun = "labels" if name == y else "values"
+            raise UserError(
+                f"{path}: '{x}' has {len(arrays[x])} rows but '{name}' has {len(arrays[name])} "
+                f"{noun}"
+            )
+    rows, columns = arrays[x].shape
+    if rows == 0 or columns == 0:
+        raise UserError(f"{path} is empty: it has {rows} rows and {columns} columns")
+    return Arrays(
+        arrays[x].astype(np.float64),
+        arrays[y].astype(np.float64),
+        arrays[offset].astype(np.float64) if offset in arrays else None,
+        _names(arrays.get(NAMES), columns, path),
+    )
+
+
+def _read_names(archive: Any, path: Path) -> NDArray[Any]:
+    try:
+        return np.asarray(archive[NAMES])
+    except ValueError as error:  # e.g. the columns of a DataFrame are stored as a pickle
         raise UserError(
-            f"{path}: '{x}' has {len(arrays[x])} rows but '{y}' has {len(arrays[y])} labels"
+            f"{path}: '{NAMES}' is not an array of text: save it with {NAMES}=np.array(names, "
+            "dtype=str)"
+        ) from error
+
+
+def _names(given: NDArray[Any] | None, columns: int, path: Path) -> tuple[str, ...]:
+    if given is None:
+        return tuple(f"x{k}" for k in range(1, columns + 1))
+    names = tuple(str(name) for name in given.ravel())
+    if len(names) != columns or len(set(names)) < columns:
+        raise UserError(
+            f"{path}: 'feature_names' must have {columns} different names, one per column of X"
         )
-    table = Table(arrays[x].astype(np.float64), arrays[y].astype(np.float64))
-    _validate(table, str(path))
-    return table
+    return names
 
 
 def _validate(table: Table, name: str) -> None:

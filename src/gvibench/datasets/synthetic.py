@@ -13,17 +13,21 @@ from gvibench.spec.run import DataSpec
 __all__ = ["generate", "load"]
 
 Floats = NDArray[np.float64]
+MAX_LOG_RATE = 10.0
+"""Maximum logarithm of a rate, so that counts stay below about 22,000."""
 
 
 def generate(
-    n: int, d: int, condition: float, separation: float, seed: int, regression: bool
+    n: int, d: int, condition: float, separation: float, seed: int, targets: str
 ) -> tuple[Floats, Floats]:
     """Draw rows and their targets.
 
     Rows are drawn from N(0, S). The eigenvalues of S are evenly spaced on a logarithmic scale, with
     ratio `condition` and mean 1, and its eigenvectors are a random rotation. The margins x . theta
     have standard deviation `separation`, and the direction of theta is random. The target is ±1
-    with probability sigmoid(±margin), or the margin plus N(0, 1) noise for regression.
+    with probability sigmoid(±margin) for `classes`, the margin plus N(0, 1) noise for `real`, and
+    a draw from the Poisson distribution of rate exp(margin) for `counts`. Margins above
+    `MAX_LOG_RATE` count as that much.
 
     Row i depends on the seed and on d but not on n, so a larger data set starts with the rows of a
     smaller one.
@@ -39,11 +43,22 @@ def generate(
     scores = row_rng.standard_normal((n, d)) * np.sqrt(eigenvalues)
     margins = scores @ theta
     x = scores @ rotation.T
-    if regression:
+    if targets == "real":
         return x, margins + target_rng.standard_normal(n)
+    if targets == "counts":
+        rates = np.exp(np.minimum(margins, MAX_LOG_RATE))
+        # One uniform number per row, so that row i does not depend on n.
+        return x, _poisson(target_rng.random(n), rates)
     # The condition u < sigmoid(m) is written as logit(u) < m, which cannot overflow.
     u = target_rng.random(n)
     return x, np.where(np.log(u) - np.log1p(-u) < margins, 1.0, -1.0)
+
+
+def _poisson(uniforms: Floats, rates: Floats) -> Floats:
+    """Return the smallest counts whose distribution function reaches the uniform numbers."""
+    from scipy.stats import poisson
+
+    return np.asarray(poisson.ppf(uniforms, rates), dtype=np.float64)
 
 
 def _rotation(rng: np.random.Generator, d: int) -> Floats:
@@ -56,6 +71,5 @@ def _rotation(rng: np.random.Generator, d: int) -> Floats:
 def load(entry: DatasetEntry, spec: DataSpec) -> Source:
     """Generate the data set that the options describe."""
     options: dict[str, Any] = dict(spec.options)
-    regression = options.pop("target") == "regression"
-    table = Table(*generate(**options, regression=regression))
-    return Source(table, labels={} if regression else entry.labels, regression=regression)
+    table, targets = Table(*generate(**options)), options["targets"]
+    return Source(table, labels=entry.labels if targets == "classes" else {}, targets=targets)

@@ -130,4 +130,6 @@ def build_trace(
         "cpu_seconds": cpu,
         "warmup_seconds": run.warmup_seconds,
     }
+    if iterates.get("mean") is not None and data.attrs.get("encoding"):
+        attrs["feature_names"] = list(data.attrs["feature_names"])
     return Trace(np.array(run.recorder.iteration), run.recorder.scalars(), attrs, **iterates)

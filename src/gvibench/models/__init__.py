@@ -19,7 +19,7 @@ def build(
     After a reduction, the last coordinate represents `multiplicity` coordinates.
     """
     kind: type[Model] = MODELS.load(spec.model)
-    validate_targets(spec, real=not (abs(train.y) == 1).all())
+    validate_targets(spec, kind="classes" if (abs(train.y) == 1).all() else "real")
     sampling = None
     if spec.expectation == "stochastic":
         sampling = Sampling(spec.batch, spec.samples, spec.seed, spec.estimator, spec.minibatches)

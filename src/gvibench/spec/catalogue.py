@@ -16,7 +16,17 @@ from gvibench.registry import DATASETS
 from gvibench.spec.fields import Option
 from gvibench.spec.run import DataSpec
 
-__all__ = ["TARGET", "DatasetEntry", "File", "Setting", "entry", "find", "is_npz"]
+__all__ = [
+    "TARGETS",
+    "DatasetEntry",
+    "File",
+    "Setting",
+    "entry",
+    "find",
+    "is_npz",
+    "kinds_of_targets",
+    "target_kind",
+]
 
 _NOUNS = {bool: "true or false", int: "a whole number", float: "a finite number", str: "text"}
 
@@ -98,16 +108,28 @@ class DatasetEntry:
     split: Literal["sklearn", "random", "first", "given"] = "sklearn"
     train_size: int | None = None
     """Default number of randomly drawn training rows; None means an 80 / 20 split."""
-    scaling: Literal["none", "standardize"] = "none"
+    scale: Literal["none", "standardize"] = "none"
+    intercept: bool = False
     settings: Mapping[str, Setting] = field(default_factory=dict)
     """Options of the data set, by name."""
 
 
-TARGET = Setting(
-    "binary",
-    "two classes or real numbers; the default with model `linear` is `regression`",
-    choices=("binary", "regression"),
+TARGETS = Setting(
+    "classes",
+    "two classes, real numbers or counts; the default is `real` with model `linear` and `counts` "
+    "with model `poisson`",
+    choices=("classes", "real", "counts"),
 )
+
+
+def kinds_of_targets(entry: DatasetEntry) -> tuple[str, ...]:
+    """Return the kinds of targets that a data set offers: `classes`, `real` or `counts`."""
+    return entry.settings["targets"].choices if "targets" in entry.settings else ("classes",)
+
+
+def target_kind(spec: DataSpec) -> str:
+    """Return the kind of targets of a complete spec: `classes`, `real` or `counts`."""
+    return str(spec.options.get("targets", "classes"))
 
 
 def entry(name: str) -> DatasetEntry:
@@ -141,11 +163,13 @@ def _user_file(spec: DataSpec) -> DatasetEntry:
         title=f"{spec.path}",
         loader="gvibench.datasets.user_file:load",
         source=f"{spec.path}",
-        beta=1e-1,
+        beta=1.0,
         # Only the loader can find out whether an .npz file has test rows.
         has_test=spec.test_path is not None or is_npz(str(spec.path)),
         split="sklearn" if spec.test_path is None else "given",
-        settings={"target": TARGET},
+        scale="standardize",
+        intercept=True,
+        settings={"targets": TARGETS},
     )
 
 

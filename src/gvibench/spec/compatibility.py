@@ -57,10 +57,11 @@ def validate_limitation(spec: RunSpec) -> None:
         raise UserError(f"solver '{spec.solver}' {limitation}")
 
 
-def validate_targets(spec: ProblemSpec, *, real: bool) -> None:
-    """Raise UserError if the targets are real numbers and the model needs two classes."""
-    if real and spec.model != "linear":
+def validate_targets(spec: ProblemSpec, *, kind: str) -> None:
+    """Raise UserError if the model needs two classes and the targets are of another kind."""
+    if kind != "classes" and spec.model != "linear":
+        noun = "real numbers" if kind == "real" else kind
         raise UserError(
             f"model '{spec.model}' needs two classes, but the targets of '{spec.data.dataset}' are "
-            "real numbers: use model 'linear'"
+            f"{noun}: use model 'linear'"
         )

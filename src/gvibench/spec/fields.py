@@ -11,6 +11,7 @@ __all__ = [
     "LARGEST",
     "SMALLEST",
     "Count",
+    "Label",
     "Name",
     "NonNegative",
     "Option",
@@ -55,6 +56,21 @@ class Identifier:
         return {**handler(source), "pattern": r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", "max_length": 80}
 
 
+class PlainText:
+    """Text. A number stands for its text, because YAML reads `positive: 1` as a number."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_before_validator_function(_as_text, handler(source))
+
+
+def _as_text(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError('is true or false in YAML: write it in quotes, e.g. "yes"')
+    return f"{value:g}" if isinstance(value, int | float) else value
+
+
 def _check_computable(value: float) -> float:
     if value != 0 and not SMALLEST <= abs(value) <= LARGEST:
         raise ValueError("should lie between 1e-100 and 1e+100")
@@ -66,5 +82,6 @@ NonNegative = Annotated[float, Range(ge=0), Computable()]
 Seed = Annotated[int, Range(ge=0, lt=2**63)]
 Count = Annotated[int, Range(ge=1, le=10**9)]
 Size = Count | Annotated[float, Range(gt=0, lt=1)]
+Label = Annotated[str, PlainText()]
 Option = bool | int | float | str
 Name = Annotated[str, Identifier()]

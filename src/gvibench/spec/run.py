@@ -13,7 +13,17 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from gvibench.spec.canonical import canonical_json, hash_text
-from gvibench.spec.fields import Count, Name, NonNegative, Option, Positive, Range, Seed, Size
+from gvibench.spec.fields import (
+    Count,
+    Label,
+    Name,
+    NonNegative,
+    Option,
+    Positive,
+    Range,
+    Seed,
+    Size,
+)
 from gvibench.spec.metrics import EXTRA_RECORDS
 
 __all__ = ["LOG_POINTS", "DataSpec", "ProblemSpec", "RunSpec", "Spec", "group_name"]
@@ -74,7 +84,8 @@ class DataSpec(Spec):
     dataset: Name
     """Name of a data set in the catalogue, or any other name for your own file at `path`."""
     path: str | None = None
-    """Your own svmlight or `.npz` file."""
+    """Your own file: CSV with any delimiter, Parquet, `.npz` with the arrays `X` and `y`, or
+    svmlight (LIBSVM)."""
     test_path: str | None = None
     """File with the test rows of your own data, for `split: given`."""
     split: Literal["sklearn", "random", "first", "given"] = "sklearn"
@@ -87,12 +98,29 @@ class DataSpec(Spec):
     """Number or fraction of rows for training (default: all rows of that part of the split)."""
     test_size: Size | None = None
     """Number or fraction of rows for testing (default: all rows of that part of the split)."""
-    scaling: Literal["none", "standardize"] = "none"
+    scale: Literal["none", "standardize"] = "none"
     """`standardize`: zero mean and unit variance, both computed from the training rows."""
     intercept: bool = False
     """Append a column of ones."""
+    target: Label | None = None
+    """Column with the targets of your own CSV or Parquet file (default: the last column)."""
+    positive: Label | None = None
+    """Label of your own file that becomes +1 (default: the larger one, or the last one in
+    alphabetical order)."""
+    drop: tuple[Label, ...] = ()
+    """Columns of your own file to leave out."""
+    categorical: tuple[Label, ...] = ()
+    """Columns of your own file with numbers that are names, e.g. postal codes. Like text columns,
+    they become one column of zeros and ones per level, except the first level."""
+    offset: Label | None = None
+    """Column of your own file that is added to the linear predictor, e.g. a log exposure."""
     options: dict[str, Option] = field(default_factory=dict)
     """Settings of the data set itself: the binary task of `mnist`, the sizes of `synthetic`."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("drop", "categorical"):  # the order does not matter
+            object.__setattr__(self, name, tuple(sorted(set(getattr(self, name)))))
 
 
 @dataclass(frozen=True, kw_only=True)

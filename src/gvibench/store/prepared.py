@@ -1,8 +1,10 @@
 """Read prepared data files.
 
 A file has the groups `train` and `test`. Each group has `y` and either a dense array `x` or, if
-most cells are zero, the three arrays of a CSR matrix (`data`, `indices`, `indptr`). The attributes
-of the root describe the source of the data.
+most cells are zero, the three arrays of a CSR matrix (`data`, `indices`, `indptr`), and `offset` if
+the data have one. The attributes of the root describe the source of the data: `feature_names`,
+`target_kind`, `labels`, `encoding` (what was done to the columns of a file), and `mean` and `scale`
+of standardised columns.
 """
 
 import json
@@ -28,7 +30,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Prepared:
-    """Training and test rows: dense C-contiguous float64 arrays, with labels ±1 or real targets."""
+    """Training and test rows: dense C-contiguous float64 arrays, with labels ±1 or real targets.
+
+    An offset is added to the linear predictor of each row.
+    """
 
     spec: DataSpec
     train_x: Floats
@@ -39,7 +44,6 @@ class Prepared:
     content_hash: str = ""
     """Hash of the file, by which an interrupted job recognises its data."""
     train_offset: Floats | None = None
-    """Known part of the linear predictor of each training row."""
     test_offset: Floats | None = None
 
 
@@ -56,17 +60,19 @@ def read_prepared(path: str | os.PathLike[str]) -> Prepared:
         try:
             spec = DataSpec.from_dict(json.loads(attrs["spec"]))
             columns = int(attrs["d"])
-            train_x, train_y = _read_rows(root, "train", int(attrs["n_train"]), columns)
-            test_x, test_y = _read_rows(root, "test", int(attrs["n_test"]), columns)
+            train = _read_rows(root, "train", int(attrs["n_train"]), columns)
+            test = _read_rows(root, "test", int(attrs["n_test"]), columns)
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise UserError(
                 f"{path} is not a complete file of prepared data ({error}): delete the file and "
                 "prepare the data again"
             ) from error
-    return Prepared(spec, train_x, train_y, test_x, test_y, attrs, content_hash)
+    return Prepared(spec, *train[:2], *test[:2], attrs, content_hash, train[2], test[2])
 
 
-def _read_rows(root: StoredGroup, part: str, rows: int, columns: int) -> tuple[Floats, Floats]:
+def _read_rows(
+    root: StoredGroup, part: str, rows: int, columns: int
+) -> tuple[Floats, Floats, Floats | None]:
     group = root.group(part)
     y = _contiguous(group.read("y"), np.float64)
     if "x" in group:
@@ -80,7 +86,10 @@ def _read_rows(root: StoredGroup, part: str, rows: int, columns: int) -> tuple[F
         )
     if x.shape != (rows, columns) or y.shape != (rows,):
         raise ValueError(f"{part} has shapes {x.shape} and {y.shape}, not {rows} x {columns}")
-    return x, y
+    offset = _contiguous(group.read("offset"), np.float64) if "offset" in group else None
+    if offset is not None and offset.shape != (rows,):
+        raise ValueError(f"{part} has an offset of shape {offset.shape}, not {rows} rows")
+    return x, y, offset
 
 
 def _contiguous(array: NDArray[Any], dtype: type) -> NDArray[Any]:

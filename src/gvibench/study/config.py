@@ -31,6 +31,7 @@ from gvibench.study.config_fields import (
     Numbers,
     Scales,
     Seeds,
+    Share,
     Steps,
     StepSettings,
     StudyName,
@@ -115,7 +116,7 @@ class SolverSettings(Settings):
 
 
 _DataFields: Any = create_model(
-    "_DataFields", __base__=Settings, **_optional(DataSpec, without={"dataset", "options"})
+    "_DataFields", __base__=Settings, **_optional(DataSpec, without={"dataset", "options", "split"})
 )
 
 
@@ -125,6 +126,10 @@ class DatasetSettings(_DataFields):
     dataset: Name | None = None
     """Name in the catalogue (default: the key). A data set can appear several times with different
     splits."""
+    split: Literal["sklearn", "random", "first", "given"] | Share | None = None
+    """`sklearn`: train_test_split as in the paper; `random`: stratified, one split per
+    `split_seed`; `first`: the first `train_size` rows are for training, the others for testing;
+    `given`: the data set's own test file. A fraction is the share of the test rows of `sklearn`."""
     options: dict[str, Option] = {}
     """Settings of the data set itself."""
     solvers: dict[Name, SolverSettings] = {}

@@ -28,6 +28,7 @@ __all__ = [
     "Numbers",
     "Scales",
     "Seeds",
+    "Share",
     "StepSettings",
     "Steps",
     "StudyName",
@@ -71,6 +72,9 @@ MAX_RUNS = 100_000
 """Maximum number of runs in one config."""
 
 Number = Annotated[Positive, BeforeValidator(check_number, json_schema_input_type=float)]
+Share = Annotated[
+    float, Field(gt=0, lt=1), BeforeValidator(check_number, json_schema_input_type=float)
+]
 Numbers = Annotated[list[Number], Field(min_length=1), AfterValidator(check_distinct)]
 
 

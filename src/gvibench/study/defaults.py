@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from gvibench.errors import UserError, suggest
 from gvibench.registry import SOLVERS, STEP_RULES
-from gvibench.spec.catalogue import Setting, find
+from gvibench.spec.catalogue import Setting, find, target_kind
 from gvibench.spec.compatibility import validate_limitation
 from gvibench.spec.fields import Option
 from gvibench.spec.run import DataSpec, ProblemSpec, RunSpec
@@ -18,6 +18,10 @@ __all__ = ["complete_data", "complete_problem", "complete_spec", "validate_solve
 
 Problem = TypeVar("Problem", bound=ProblemSpec)
 DEFAULT_TEST_SIZE = 0.2
+DEFAULT_TARGETS = {"linear": "real", "poisson": "counts"}
+"""Kind of the targets that a model needs if it is not `classes`."""
+OF_COLUMNS = ("target", "positive", "drop", "categorical", "offset")
+"""Fields about the columns of the user's own files."""
 
 
 def complete_spec(
@@ -102,10 +106,11 @@ def complete_data(
 ) -> DataSpec:
     """Validate a data spec and fill in the defaults of its data set.
 
-    The model decides about the targets of data sets that offer both kinds in an option `target`:
-    real numbers for `linear`, two classes otherwise.
+    The model decides about the targets of data sets that offer several kinds in an option
+    `targets`: real numbers for `linear`, counts for `poisson`, two classes otherwise.
     """
     given = {name: value for name, value in values.items() if value is not None}
+    given |= _split_share(given, from_text=from_text)
     spec = parse(DataSpec, given, "data", from_text=from_text)
     entry = find(spec)
     split = spec.split if "split" in given else entry.split
@@ -116,17 +121,59 @@ def complete_data(
     if is_drawn and train_size is None and test_size is None:
         test_size = DEFAULT_TEST_SIZE
     options = dict(spec.options)
-    if model == "linear" and "target" in entry.settings:
-        options.setdefault("target", "regression")
+    if "targets" in entry.settings:
+        options.setdefault("targets", DEFAULT_TARGETS.get(str(model), "classes"))
     spec = spec.replace(
         split=split,
-        scaling=spec.scaling if "scaling" in given else entry.scaling,
+        scale=spec.scale if "scale" in given else entry.scale,
+        intercept=spec.intercept if "intercept" in given else entry.intercept,
         train_size=train_size,
         test_size=test_size,
         options=_complete_options(spec.dataset, options, entry.settings),
     )
     _validate_split(spec, entry.has_test)
+    _validate_columns(spec)
     return spec
+
+
+def _split_share(given: Mapping[str, Any], *, from_text: bool) -> dict[str, Any]:
+    """Return the fields that a number as `split` stands for: the share of the test rows."""
+    share: Any = given.get("split")
+    if from_text and isinstance(share, str):
+        with contextlib.suppress(ValueError):
+            share = float(share)
+    if isinstance(share, bool) or not isinstance(share, int | float):
+        return {}
+    if not 0 < share < 1:
+        raise UserError(
+            f"data: 'split' should be a name or a fraction between 0 and 1, not {share:g}"
+        )
+    for size in ("train_size", "test_size"):
+        if size in given:
+            raise UserError(f"data: 'split' is already the fraction {share:g}: remove '{size}'")
+    return {"split": "sklearn", "test_size": float(share)}
+
+
+def _validate_columns(spec: DataSpec) -> None:
+    """Raise UserError for settings of columns that contradict each other or have no effect."""
+    where = f"data set '{spec.dataset}'"
+    given = [name for name in OF_COLUMNS if getattr(spec, name)]
+    if given and spec.path is None:
+        raise UserError(f"{where}: '{given[0]}' is for your own files: set 'path', or remove it")
+    if spec.positive is not None and target_kind(spec) != "classes":
+        raise UserError(
+            f"{where}: 'positive' names one of two classes, but the targets are "
+            f"{target_kind(spec)}: remove it, or choose a model of two classes"
+        )
+    roles = {"target": spec.target, "offset": spec.offset}
+    for role, column in roles.items():
+        for key in ("drop", "categorical"):
+            if column in getattr(spec, key):
+                raise UserError(f"{where}: column '{column}' is the {role}: remove it from '{key}'")
+    if spec.target is not None and spec.target == spec.offset:
+        raise UserError(f"{where}: column '{spec.target}' is both 'target' and 'offset'")
+    if both := set(spec.drop) & set(spec.categorical):
+        raise UserError(f"{where}: column '{min(both)}' is in both 'drop' and 'categorical'")
 
 
 def _complete_options(

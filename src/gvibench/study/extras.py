@@ -6,18 +6,19 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from gvibench.errors import UserError
-from gvibench.spec.catalogue import find, is_npz
+from gvibench.spec.catalogue import find, target_kind
 from gvibench.spec.run import DataSpec
 from gvibench.store.files import cache_dir
+from gvibench.study.own_data import read_own_data
 from gvibench.study.plan import Plan
 
 __all__ = ["require_data_extra"]
 
 LIBSVM_LOADER = "gvibench.datasets.libsvm:load"
-TITLES = {"sklearn": "scikit-learn", "pooch": "pooch"}
+TITLES = {"sklearn": "scikit-learn", "pooch": "pooch", "pyarrow": "pyarrow"}
 """Packages of the extra by the names with which they are imported.
 
-The third one, tqdm, only shows the progress of downloads.
+The last one, tqdm, only shows the progress of downloads.
 """
 
 
@@ -41,12 +42,15 @@ def require_data_extra(plan: Plan) -> None:
 def _packages(spec: DataSpec) -> Iterator[tuple[str, str]]:
     """Yield the packages that preparing a data set needs, each with its purpose."""
     entry = find(spec)
-    own = [path for path in (spec.path, spec.test_path) if path is not None]
-    if any(not is_npz(path) for path in own):
+    own = read_own_data(spec)
+    kinds = {file.kind for file in (own.file, own.test_file) if file} if own else set()
+    if "svmlight" in kinds:
         yield "sklearn", "reading svmlight files"
+    if "parquet" in kinds:
+        yield "pyarrow", "reading Parquet files"
     if entry.loader == LIBSVM_LOADER or spec.options.get("source") == "libsvm":
         yield "sklearn", "reading LIBSVM files"
-    if spec.split == "random" and spec.options.get("target") != "regression":
+    if spec.split == "random" and target_kind(spec) == "classes":
         yield "sklearn", "split 'random'"
     mirror = os.environ.get("GVIBENCH_DATA", "")
     is_folder = mirror and not mirror.startswith(("http://", "https://"))

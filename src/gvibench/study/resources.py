@@ -4,6 +4,7 @@ import math
 
 from gvibench.registry import SOLVERS
 from gvibench.spec.compatibility import is_reduced
+from gvibench.spec.memory import BASE_MB, data_mb
 from gvibench.spec.run import DataSpec, ProblemSpec, RunSpec
 from gvibench.spec.tuning import MAX_EXTENSIONS
 from gvibench.study.data_shape import shape_of
@@ -23,8 +24,6 @@ __all__ = [
 
 UNKNOWN = (10_000, 100)
 """Assumed rows and columns of a file that has not been read yet."""
-BASE_MB = 250
-"""Memory of a Python process with its libraries."""
 START_SECONDS = 0.3
 FLOPS = 1.2e10
 """BLAS speed of one core with few features, in floating-point operations per second."""
@@ -48,7 +47,9 @@ SHORT_SECONDS = 30.0
 def sizes(data: DataSpec) -> tuple[int, int]:
     """Return the numbers of rows, including test rows, and columns."""
     shape = shape_of(data)
-    n = UNKNOWN[0] if shape.rows is None else shape.rows + (shape.test_rows or 0)
+    n = shape.rows_estimate or UNKNOWN[0]
+    if shape.rows is not None:
+        n = shape.rows + (shape.test_rows or 0)
     d = UNKNOWN[1] if shape.columns is None else shape.columns
     if isinstance(data.train_size, int) and isinstance(data.test_size, int):
         n = min(n, data.train_size + data.test_size)
@@ -58,7 +59,7 @@ def sizes(data: DataSpec) -> tuple[int, int]:
 def data_memory_mb(data: DataSpec) -> int:
     """Return the memory that preparing the data needs."""
     n, d = sizes(data)
-    return BASE_MB + math.ceil(3 * 8 * n * d / 1e6)
+    return data_mb(n, d)
 
 
 def memory_mb(spec: ProblemSpec) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 
 from gvibench.errors import UserError, suggest
 from gvibench.registry import SOLVERS
-from gvibench.spec.catalogue import find
+from gvibench.spec.catalogue import find, target_kind
 from gvibench.spec.compatibility import is_reduced, validate_limitation, validate_targets
 from gvibench.spec.run import DataSpec, RunSpec
 from gvibench.spec.validate import parse
@@ -162,7 +162,7 @@ def _validate_combination(spec: RunSpec, beta_tuned: bool) -> None:
     solver = SOLVERS.load(spec.solver)(**spec.solver_options)
     rows, columns = sizes(spec.data)
     is_reduced(spec, solver, training_rows(spec.data) or rows, columns)
-    validate_targets(spec, real=spec.data.options.get("target") == "regression")
+    validate_targets(spec, kind=target_kind(spec.data))
     if beta_tuned and spec.model == "non-convex":
         raise UserError(
             "beta 'tuned' compares optima, and model 'non-convex' has several: set beta to a number"

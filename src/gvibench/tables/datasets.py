@@ -105,7 +105,7 @@ def _facts(
     return {
         "description": description,
         "split": _split(data),
-        "scaling": data.scaling,
+        "scale": data.scale,
         "model": _distinct(specs, "model"),
         "sigma": _distinct(specs, "sigma") if specs[0]["model"] == "linear" else UNKNOWN,
         "expectation": _distinct(specs, "expectation"),
