@@ -19,15 +19,15 @@ from gvibench.figures.style import LineStyle, line_styles_of
 __all__ = ["plot"]
 
 OPTIMUM_STYLE = LineStyle("#000000", "-", "o")
-BAND = (0.025, 0.975)
-"""Quantiles of the band in which nine tenths and a half of calibrated bins lie."""
+RANGE = (0.025, 0.975)
+"""Quantiles between which the observed share of a calibrated bin lies."""
 
 
 def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> Drawing:
     """Draw one panel per problem and one line per Gaussian, the mean over the seeds.
 
     The test rows are sorted by their predicted probability and cut into bins of equal size. The
-    grey band shows the range of the observed shares if the predictions of the first line were
+    grey bars show the range of the observed shares if the predictions of the first line were
     calibrated.
     """
     rows = [row for row in measured(dataset) if np.isfinite(row.bins["bin_count"]).any()]
@@ -67,12 +67,12 @@ def _nll(row: Measured) -> float:
 
 
 def _table(row: Measured) -> pd.DataFrame:
-    """Return the mean bins of a Gaussian, and the band of its first bins."""
+    """Return the mean bins of a Gaussian, and the range of calibrated ones."""
     usable = np.isfinite(row.bins["bin_count"][:, 0])
     bins = {name: values[usable].mean(axis=0) for name, values in row.bins.items()}
     kept = np.isfinite(bins["bin_count"])
     predicted, counts = bins["bin_predicted"][kept], bins["bin_count"][kept]
-    low, high = (_quantile(level, counts, predicted) for level in BAND)
+    low, high = (_quantile(level, counts, predicted) for level in RANGE)
     return pd.DataFrame(
         {
             "panel": row.panel,
@@ -95,13 +95,9 @@ def _quantile(level: float, count: np.ndarray, share: np.ndarray) -> np.ndarray:
 
 def _draw(axes: Axes, part: pd.DataFrame, looks: Mapping[str, LineStyle]) -> None:
     first = part[part["line"] == part["line"].iloc[0]]
-    axes.fill_between(
-        first["predicted"],
-        first["calibrated_low"],
-        first["calibrated_high"],
-        color="0.9",
-        linewidth=0,
-    )
+    # Bars, because a band would also cover the gaps between bins.
+    ends = first["calibrated_low"], first["calibrated_high"]
+    axes.vlines(first["predicted"], *ends, color="0.85", linewidth=4.0, capstyle="butt")
     axes.plot([0, 1], [0, 1], color="0.6", linewidth=0.6, label="_diagonal")
     for line, points in part.groupby("line", sort=False):
         look = looks[str(line)]

@@ -110,7 +110,13 @@ def _read_netcdf(path: str | os.PathLike[str]) -> NDArray[Any]:
     try:
         dataset = xr.load_dataset(path, group="posterior")  # as ArviZ stores it
     except (OSError, KeyError, ValueError):
-        dataset = xr.load_dataset(path)
+        try:
+            dataset = xr.load_dataset(path)
+        except ValueError as error:  # no installed library reads the file
+            raise UserError(
+                f"cannot read the draws in {path}: it is no NetCDF file, or one of a kind that "
+                "needs another package: run pip install h5netcdf"
+            ) from error
     names = ["draws"] if "draws" in dataset else [str(name) for name in dataset.data_vars]
     if len(names) != 1:
         found = ", ".join(names) or "nothing"

@@ -12,7 +12,15 @@ from gvibench.analysis.measures import Measured, measured
 from gvibench.spec.measures import MEASURES
 from gvibench.tables.formats import Block, Table, number, spread, step_text, with_full_cells
 
-__all__ = ["NONE", "build", "label_cells", "notes_of", "range_text", "value_columns"]
+__all__ = [
+    "NONE",
+    "build",
+    "label_cells",
+    "notes_of",
+    "quality_blocks",
+    "range_text",
+    "value_columns",
+]
 
 NONE = "–"
 PREDICTIONS = {
@@ -47,11 +55,15 @@ def build(dataset: xr.Dataset) -> Table:
     """Return a table with a row for each measured Gaussian: the optima and other limits."""
     rows = measured(dataset)
     values = pd.DataFrame([_values(row) for row in rows])
-    blocks = [
+    return Table(values, quality_blocks(rows))
+
+
+def quality_blocks(rows: list[Measured]) -> list[Block]:
+    """Return the block of predictions and the block of the fit to the posterior."""
+    return [
         with_full_cells(lambda: _block(PREDICTIONS_CAPTION, rows, PREDICTIONS)),
         with_full_cells(lambda: _block(FIT_CAPTION, rows, FIT, k_hat=True)),
     ]
-    return Table(values, blocks)
 
 
 def _values(row: Measured) -> dict[str, Any]:
