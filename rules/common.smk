@@ -101,8 +101,23 @@ def beta_job(wildcards):
     ]
 
 
+def measure_job(wildcards):
+    return PLAN.measures[
+        f"{RESULTS}/{wildcards.study}/measures/{wildcards.dataset}/{wildcards.solver}/"
+        f"{wildcards.variant}/{wildcards.name}.json"
+    ]
+
+
 def beta_of(job):
     return [] if job.beta is None else job.beta.path
+
+
+def path_or_none(job):
+    return [] if job is None else job.path
+
+
+def draws_of(job):
+    return [job.truth] if job.truth else []
 
 
 def choices_of(study):

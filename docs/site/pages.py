@@ -22,6 +22,7 @@ NAVIGATION = {
     "How-to guides": [
         "run-the-paper",
         "figures",
+        "posterior-quality",
         "read-a-trace",
         "api",
         "extend",

@@ -176,6 +176,7 @@ FIGURES = Registry(
         "bias": "gvibench.figures.bias:plot",
         "temperature": "gvibench.figures.temperature:plot",
         "theory": "gvibench.figures.theory:plot",
+        "calibration": "gvibench.figures.calibration:plot",
     },
     "gvibench.figures",
 )
@@ -189,6 +190,8 @@ TABLES = Registry(
         "winners": "gvibench.tables.winners:build",
         "runtime": "gvibench.tables.runtime:build",
         "theory": "gvibench.tables.theory:build",
+        "quality": "gvibench.tables.quality:build",
+        "truth": "gvibench.tables.truth:build",
     },
     "gvibench.tables",
 )

@@ -29,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         (run, ("data", "out")),
         (tune, ("data", "out")),
         (beta, ("data", "out")),
+        (measure, ("data", "out")),
         (aggregate, ("manifest", "root", "out")),
         (config, ("out",)),
         (table, ("aggregate", "out")),
@@ -41,8 +42,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         added.add_argument("--job", metavar="JSON", required=True)
         for file in files:
             added.add_argument(f"--{file}", type=Path, required=True)
-        if stage in (run, optimum, tune):
+        if stage in (run, optimum, tune, measure):
             added.add_argument("--choices", type=Path, nargs="*", default=[])
+        if stage is measure:
+            for file in ("optimum", "trace", "draws"):
+                added.add_argument(f"--{file}", type=Path, nargs="?")
         if stage is aggregate:
             added.add_argument("--config", metavar="JSON", required=True)
         if stage in (aggregate, table, figure, summary, page):
@@ -138,6 +142,28 @@ def tune(options: argparse.Namespace) -> None:
     given = settings["prefer"], trials.share, template["iterations"]
     choice = choose(rounds, options.out, *given)
     print(f"tuning of {template['solver']} on {template['data']['dataset']}: {choice}")
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Measure the final Gaussians of runs, or without a trace the optimum."""
+    from gvibench.engine.quality import measure_optimum, measure_runs
+    from gvibench.spec.run import ProblemSpec
+    from gvibench.store.choices import read_choices
+    from gvibench.store.measures import write_measures
+    from gvibench.store.optima import read_optimum
+    from gvibench.store.prepared import read_prepared
+    from gvibench.store.traces import read_traces
+
+    job = _job(options)
+    spec = ProblemSpec.from_dict({**job["spec"], **read_choices(options.choices, {"beta"})})
+    data = read_prepared(options.data)
+    best = read_optimum(options.optimum) if options.optimum else None
+    if options.trace:
+        results = measure_runs(spec, data, read_traces(options.trace), best, options.draws)
+    else:
+        assert best is not None
+        results = measure_optimum(spec, data, best, options.draws)
+    write_measures(options.out, results, job["code_hash"])
 
 
 def aggregate(options: argparse.Namespace) -> None:

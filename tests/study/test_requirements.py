@@ -17,6 +17,11 @@ BOUND = {"expectation": "piecewise", "record": ["objective_exact"]}
 CONSTANTS = {"solvers": ["sr-vn"], "record": ["cov_eig_min", "factor_norm"]}
 PAPER = {"datasets": ["australian_scale"], "step": "paper"}
 
+WIDE = {
+    "datasets": {"wide": {"dataset": "synthetic", "options": {"n": 2000, "d": 600}}},
+    "solvers": ["laplace"],
+}
+
 POSSIBLE = {
     ("figures", "path"): PLANE,
     ("figures", "bias"): BOUND,
@@ -28,6 +33,9 @@ POSSIBLE = {
     ("tables", "paper"): PAPER,
     ("tables", "runtime"): {},
     ("tables", "theory"): {**CONSTANTS, "solvers": ["vn"]},
+    ("figures", "calibration"): {},
+    ("tables", "quality"): {},
+    ("tables", "truth"): {},
 }
 
 IMPOSSIBLE = [
@@ -56,6 +64,18 @@ IMPOSSIBLE = [
     ("tables", "paper", {}, "of the paper's performance table"),
     ("tables", "paper", {**PAPER, "solvers": ["gd"], "step": 0.1}, "of the paper's"),
     ("tables", "paper", {**PAPER, "gap": "best-seen"}, "set gap: optimum"),
+    ("tables", "quality", {"gamma": 0.0}, "gamma above 0"),
+    ("tables", "quality", {"gap": "best-seen"}, "laplace, advi, bam or gsm"),
+    ("tables", "quality", {"model": "non-convex"}, "use a convex model"),
+    ("tables", "quality", {"beta": 0.0}, "beta above 0"),
+    ("tables", "quality", {"solvers": ["bam"], "snapshots": 0}, "set snapshots above 0"),
+    ("tables", "quality", WIDE, "set record: [covariance_factor]"),
+    ("figures", "calibration", PLANE, "a model of two classes"),
+    ("figures", "calibration", {"gamma": 0.0}, "gamma above 0"),
+    ("tables", "truth", {"gamma": 0.5}, "runs with gamma 1"),
+    ("tables", "truth", {"gap": "best-seen"}, "a Gaussian to measure"),
+    ("tables", "truth", {"beta": 0.7}, "a true posterior: set 'truth: draws.npz'"),
+    ("tables", "truth", {"datasets": ["diabetes_scale"]}, "a true posterior"),
 ]
 
 

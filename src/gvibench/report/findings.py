@@ -41,6 +41,7 @@ CAPTIONS = {
     "bias": "Distance of the piecewise bound from the exact optimum, and its cost.",
     "temperature": "Objective gap against iterations, and final test metrics, by temperature.",
     "path": "Means of the iterates of one seed over the contours of the loss.",
+    "calibration": "Observed share of the class +1 against its predicted probability.",
     "theory": "Theoretical bounds and measured values, with the constants of each run.",
 }
 """Captions of the built-in figures."""

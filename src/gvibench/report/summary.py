@@ -11,6 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from gvibench.analysis.configurations import configurations, unique
+from gvibench.analysis.measures import measured
 from gvibench.analysis.ranking import rule_of
 from gvibench.analysis.statuses import MEANINGS
 from gvibench.report.conclusion import conclusion
@@ -29,6 +30,7 @@ from gvibench.store.aggregates import open_aggregate
 from gvibench.store.files import atomic_path
 from gvibench.tables.formats import ERROR, Block, escape_markdown, markdown_block, number, step_text
 from gvibench.tables.performance import NONE, compact, values_of
+from gvibench.tables.quality import quality_blocks
 
 __all__ = ["write_summary"]
 
@@ -84,6 +86,7 @@ def _summary(job: Mapping[str, Any], dataset: xr.Dataset, errors: Mapping[str, s
         _failures(errors),
         _endings(dataset),
         _best(values, rule_of(dataset)),
+        _quality(dataset),
         _tuning(values),
         _figures(job["figures"]),
         _tables(job["tables"]),
@@ -145,6 +148,15 @@ def _best(values: pd.DataFrame, rule: str) -> str:
     block = compact(values)
     text = ["## Best solvers", "", rule, "", *(f"- {line}" for line in best_sentences(values))]
     return "\n".join([*text, "", block.caption, "", markdown_block(block).rstrip()])
+
+
+def _quality(dataset: xr.Dataset) -> str:
+    """Return the fit of the Gaussians to the posterior, if the study has measured it."""
+    if "gaussian" not in dataset.dims:
+        return ""
+    blocks = quality_blocks(measured(dataset))
+    parts = [part for block in blocks for part in (block.caption, markdown_block(block).rstrip())]
+    return "\n\n".join(["## Quality of the posteriors", *parts])
 
 
 def _tuning(values: pd.DataFrame) -> str:

@@ -24,6 +24,7 @@ from gvibench.study.aggregate_columns import (
     reference_values,
     run_coordinates,
 )
+from gvibench.study.aggregate_measures import read_all_measures
 from gvibench.study.aggregate_paths import put_paths
 from gvibench.study.parallel import Dask, task_runner
 
@@ -68,7 +69,9 @@ def aggregate(
         files = StudyFiles(root)
         put_paths(folder, rows, columns, files)
         # Last, because writing a dataset replaces the attributes.
-        put(folder, _coordinates(manifest, columns, files))
+        coordinates = _coordinates(manifest, columns, files)
+        measures = read_all_measures(manifest, root, coordinates["configuration_index"].values)
+        put(folder, coordinates.assign(measures).assign_attrs(coordinates.attrs))
         pack(folder, out, max(result.records for result in results))
 
 

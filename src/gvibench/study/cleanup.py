@@ -7,6 +7,7 @@ from pathlib import Path
 from gvibench.errors import UserError
 from gvibench.store.aggregates import AGGREGATE, check_aggregate, open_aggregate
 from gvibench.store.manifest import ManifestRow, open_verified
+from gvibench.store.measures import read_measures
 from gvibench.store.optima import read_optimum
 from gvibench.store.prepared import read_prepared
 from gvibench.store.traces import trace_from_group
@@ -24,6 +25,7 @@ def bad_files(plan: Plan) -> dict[str, str]:
     readers: dict[str, Callable[[str], object]] = {
         **dict.fromkeys(plan.data, read_prepared),
         **dict.fromkeys(plan.optima, read_optimum),
+        **dict.fromkeys(plan.measures, read_measures),
     }
     for study in plan.config.studies:
         readers[f"{plan.config.results}/{study}/aggregate.zarr.zip"] = _read_aggregate
@@ -64,11 +66,13 @@ def orphans(plan: Plan) -> list[Path]:
     `.part` files and folders are included wherever they are.
     """
     root = Path(plan.config.results)
-    named = {*plan.runs, *plan.betas}
+    named = {*plan.runs, *plan.betas, *plan.measures}
     for job in plan.tuning.values():
         named |= {job.choice, job.trials}
     folders = [
-        root / study / stage for study in plan.config.studies for stage in ("runs", "tuning")
+        root / study / stage
+        for study in plan.config.studies
+        for stage in ("runs", "tuning", "measures")
     ]
     files = {path for folder in folders for path in folder.rglob("*") if path.is_file()}
     parts = set(root.rglob(".*.part"))

@@ -27,6 +27,7 @@ __all__ = [
     "beta_hash",
     "data_hash",
     "figure_hash",
+    "measure_hash",
     "optimum_hash",
     "page_hash",
     "run_hash",
@@ -80,6 +81,11 @@ def optimum_hash(spec: ProblemSpec) -> str:
 def beta_hash(spec: ProblemSpec) -> str:
     """Return the hash of the code that chooses beta."""
     return _hash([f"{STAGES}:beta", *_model_modules(spec)], CUDA)
+
+
+def measure_hash(spec: ProblemSpec) -> str:
+    """Return the hash of the code that measures Gaussians. They are measured on the CPU."""
+    return _hash([f"{STAGES}:measure", *_model_modules(spec)], CUDA)
 
 
 def run_hash(spec: RunSpec) -> str:

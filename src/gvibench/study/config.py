@@ -24,6 +24,7 @@ from gvibench.spec.run import DataSpec, RunSpec, Spec
 from gvibench.spec.validate import StrictModel, model_of, parse
 from gvibench.study.config_fields import (
     MAX_RUNS,
+    DrawsFile,
     Figure,
     Folder,
     LogGrid,
@@ -132,6 +133,9 @@ class DatasetSettings(_DataFields):
     `given`: the data set's own test file. A fraction is the share of the test rows of `sklearn`."""
     options: dict[str, Option] = {}
     """Settings of the data set itself."""
+    truth: DrawsFile | None = None
+    """File with draws from the true posterior, for the table `truth`: `.npz` with the array `draws`
+    and the axes (draw, feature) or (chain, draw, feature), or `.nc` (ArviZ or plain NetCDF)."""
     solvers: dict[Name, SolverSettings] = {}
     """Settings of solvers on this data set only."""
 

@@ -21,6 +21,7 @@ from gvibench.spec.validate import StrictModel
 
 __all__ = [
     "MAX_RUNS",
+    "DrawsFile",
     "Figure",
     "Folder",
     "LogGrid",
@@ -174,8 +175,15 @@ def _check_folder(path: str) -> str:
     return usable
 
 
+def _check_draws_file(path: str) -> str:
+    if not path.isprintable() or set(path) & set("{}") or not path.endswith((".npz", ".nc")):
+        raise ValueError("should be the path of a file that ends with .npz or .nc, without braces")
+    return path
+
+
 SHARED_FOLDERS = ("data", "optima", "logs")
 """Folders beside the studies in the results folder."""
 StudyName = Annotated[Name, AfterValidator(_check_study_name)]
 Title = Annotated[str, Field(max_length=300), AfterValidator(_check_one_line)]
+DrawsFile = Annotated[str, Field(max_length=1000), AfterValidator(_check_draws_file)]
 Folder = Annotated[str, Field(max_length=1000), AfterValidator(_check_folder)]

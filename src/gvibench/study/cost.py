@@ -22,7 +22,7 @@ FEW_JOBS = 1_000
 """Number of jobs that Snakemake plans in a few seconds."""
 PACKS = (10, 20, 50, 100, 200, 500, 1000)
 
-STAGE_SECONDS = {"data": 2.0, "optimum": 2.0, "beta": 10.0, "aggregate": 2.0}
+STAGE_SECONDS = {"data": 2.0, "optimum": 2.0, "beta": 10.0, "measure": 5.0, "aggregate": 2.0}
 """Duration of jobs that hardly depends on the study, including start-up."""
 OUTPUT_SECONDS = 2.0
 """Duration of a table, figure, summary or page."""
@@ -34,6 +34,7 @@ HEADINGS = {
     "run": "runs",
     "tuning": "tuning",
     **dict.fromkeys(("data", "optimum", "beta"), "data and optima"),
+    "measure": "measures",
 }
 """Headings of `gvibench plan` by stage."""
 OUTPUTS = "tables, figures, reports"

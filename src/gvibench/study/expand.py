@@ -11,6 +11,7 @@ from gvibench.spec.canonical import hash_text
 from gvibench.spec.run import ProblemSpec, RunSpec
 from gvibench.study.config import MAX_RUNS, Config, Study
 from gvibench.study.data_shape import training_rows
+from gvibench.study.measuring import measure_jobs, validate_truths
 from gvibench.study.plan import (
     BetaJob,
     DataJob,
@@ -39,13 +40,14 @@ PERIODIC = re.compile(r"(.+?)\1{19,}$")
 def expand(config: Config) -> Plan:
     """Return the plan of a config. Raise UserError with the location of the first error."""
     config = _without_datasets(config)
-    plan = Plan(config, {}, {}, {}, {}, {})
+    plan = Plan(config, {}, {}, {}, {}, {}, {})
     runs = 0
     for name, study in config.studies.items():
         for job in _expand_study(plan, name, study):
             if job.path in plan.runs:
                 raise UserError(f"studies.{name}: two different runs have the path {job.path}")
             plan.runs[job.path] = job
+            plan.measures.update(measure_jobs(plan.config.results, study, job))
             runs += len(job.specs)
             if runs > MAX_RUNS:
                 raise UserError(f"studies.{name}: more than {MAX_RUNS} runs: vary less at a time")
@@ -63,6 +65,12 @@ def require_own_files(plan: Plan) -> None:
                     f"data set '{job.spec.dataset}': {path} {problem}: correct 'path', which is "
                     "relative to the current folder"
                 )
+    for measures in plan.measures.values():
+        if measures.truth and not Path(measures.truth).is_file():
+            raise UserError(
+                f"data set '{measures.spec.data.dataset}': {measures.truth} does not exist: "
+                "correct 'truth', which is relative to the current folder"
+            )
 
 
 def _validate_names(plan: Plan) -> None:
@@ -114,7 +122,9 @@ def _expand_study(plan: Plan, name: str, study: Study) -> Iterator[RunJob]:
             where = f"studies.{name}, {solver} on {dataset}"
             for variant in variants(study, dataset, solver, where):
                 has_optimum = _has_optimum(study, variant.spec)
-                planned.append(Planned(dataset, solver, variant.spec, has_optimum))
+                planned.append(
+                    Planned(dataset, solver, variant.spec, has_optimum, of_dataset.truth)
+                )
                 expectations.add(_recorded_with(variant.spec))
                 yield from _jobs_of_variant(
                     plan, name, study, dataset, solver, variant, seeds, where
@@ -126,6 +136,7 @@ def _expand_study(plan: Plan, name: str, study: Study) -> Iterator[RunJob]:
             )
         validate_titles(study, dataset, f"studies.{name}")
     validate_variation(study, [group.spec for group in planned], f"studies.{name}")
+    validate_truths(study, planned, f"studies.{name}")
     validate_outputs(study.figures, study.tables, planned, f"studies.{name}")
 
 

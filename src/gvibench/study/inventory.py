@@ -20,7 +20,7 @@ class Job:
     """One job of the workflow."""
 
     stage: str
-    """`data`, `beta`, `optimum`, `tuning`, `run`, `aggregate`, `config`, `table`,
+    """`data`, `beta`, `optimum`, `tuning`, `run`, `measure`, `aggregate`, `config`, `table`,
     `figure`, `summary` or `page`."""
     outputs: tuple[str, ...]
     log: str
@@ -59,6 +59,8 @@ def jobs_of(plan: Plan, study: str) -> list[Job]:
     for tuning in tunings.values():
         jobs.append(Job("tuning", (tuning.choice,), _log(own, tuning.choice), tuning))
     jobs += [Job("run", (job.path,), _log(own, job.path), job) for job in runs]
+    measures = [job.path for job in plan.measures_of(study)]
+    jobs += [Job("measure", (path,), _log(own, path)) for path in measures]
     return [*jobs, *_outputs(plan, study, own)]
 
 

@@ -10,7 +10,7 @@ import json
 import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gvibench.registry import SOLVERS
 from gvibench.spec.canonical import canonical_json, hash_text, hash_values
@@ -21,6 +21,9 @@ from gvibench.spec.tuning import TRIALS
 from gvibench.study import code_hash
 from gvibench.study.config import Config
 
+if TYPE_CHECKING:
+    from gvibench.study.measure_job import MeasureJob
+
 __all__ = [
     "BetaJob",
     "DataJob",
@@ -28,6 +31,7 @@ __all__ = [
     "Plan",
     "RunJob",
     "TuningJob",
+    "job_params",
     "mask_tuned_fields",
     "solver_title",
 ]
@@ -202,6 +206,8 @@ class Plan:
     """Tuning jobs by folder."""
     betas: dict[str, BetaJob]
     """Beta jobs by path."""
+    measures: "dict[str, MeasureJob]"
+    """Measure jobs by path."""
 
     @property
     def needs_cuda(self) -> bool:
@@ -211,6 +217,11 @@ class Plan:
     def of_study(self, study: str) -> list[RunJob]:
         """Return the run jobs of one study."""
         return [job for job in self.runs.values() if job.study == study]
+
+    def measures_of(self, study: str) -> "list[MeasureJob]":
+        """Return the measure jobs of one study, sorted by path."""
+        jobs = [job for job in self.measures.values() if job.study == study]
+        return sorted(jobs, key=lambda job: job.path)
 
     def params(self, stage: str, study: str, name: str = "") -> str:
         """Return the parameters of a job behind the aggregate: one stage of one study.
@@ -275,6 +286,8 @@ class Plan:
             "solver_titles": titles,
             "dataset_titles": {job.dataset: find(job.data.spec).title for job in jobs},
         }
+        if measures := self.measures_of(study):
+            head["measures"] = [job.manifest_row() for job in measures]
         lines = ",\n".join(json.dumps(run, sort_keys=True) for run in runs)
         return f'{json.dumps(head, sort_keys=True)[:-1]}, "runs": [\n{lines}\n]}}\n'
 

@@ -5,29 +5,22 @@ import the code of figures and tables.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from gvibench.errors import UserError
 from gvibench.spec.paper_values import PAPER_RESULTS
-from gvibench.spec.run import RunSpec
 from gvibench.study.data_shape import shape_of
+from gvibench.study.measuring import (
+    Planned,
+    calibration_needs,
+    quality_needs,
+    truth_needs,
+)
 
 __all__ = ["Planned", "validate_outputs"]
 
 THEOREM_SOLVERS = ("bw-gd", "ng-flow", "sr-vn")
 """Solvers with a convergence theorem."""
 FACTOR_PATH = "covariance_factor_path"
-
-
-@dataclass(frozen=True)
-class Planned:
-    """Planned runs that differ only in their seed."""
-
-    dataset: str
-    solver: str
-    spec: RunSpec
-    has_optimum: bool
-    """Whether gaps are measured from the optimum."""
 
 
 Needs = Callable[[Sequence[Planned]], str]
@@ -150,6 +143,7 @@ def _paper(plans: Sequence[Planned]) -> str:
 
 FIGURES: dict[str, Needs] = {
     "bias": _bias,
+    "calibration": calibration_needs,
     "heatmap": _heatmap,
     "path": _path,
     "runtime": _runtime,
@@ -159,6 +153,8 @@ FIGURES: dict[str, Needs] = {
 }
 TABLES: dict[str, Needs] = {
     "paper": _paper,
+    "quality": quality_needs,
     "runtime": _runtime,
     "theory": _theory_table,
+    "truth": truth_needs,
 }

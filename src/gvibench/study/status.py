@@ -30,7 +30,7 @@ JOB_STATES = ("done", "running", "error", "outdated", "pending")
 RUN_STATES = ("done", "diverged", "failed", "running", "outdated", "pending")
 NOT_DONE = ("diverged", "failed")
 """Statuses of finished runs that are counted separately."""
-AFTER_RUNS = ("aggregate", "table", "figure", "summary", "page")
+AFTER_RUNS = ("measure", "aggregate", "table", "figure", "summary", "page")
 """Stages of jobs that are re-run after each run."""
 STALE_AFTER_SECONDS = 600.0
 """Age after which a checkpoint or log belongs to a run that is no longer active."""
