@@ -21,6 +21,7 @@ from gvibench.datasets.cache import prepared_path
 from gvibench.engine.execute import execute
 from gvibench.engine.optimum import NoOptimumError, find_optimum
 from gvibench.errors import UserError, suggest
+from gvibench.registry import MODELS
 from gvibench.spec.metrics import COSTS
 from gvibench.spec.run import DataSpec, ProblemSpec, RunSpec
 from gvibench.spec.validate import parse
@@ -227,7 +228,7 @@ def _as_study(runs: Sequence[xr.Dataset], gap: str) -> xr.Dataset:
 def _optimal_objective(spec: RunSpec) -> float:
     """Return the optimal objective of a run's problem, or NaN if there is no optimum."""
     problem = spec.problem()
-    if problem.model == "non-convex" or problem.beta == 0:
+    if not MODELS.load(problem.model).convex or problem.beta == 0:
         return np.nan
     return _compute_optimum(problem.canonical())
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from gvibench.errors import UserError, suggest
-from gvibench.registry import SOLVERS, STEP_RULES
+from gvibench.registry import MODELS, SOLVERS, STEP_RULES
 from gvibench.spec.catalogue import Setting, find
-from gvibench.spec.compatibility import validate_limitation
+from gvibench.spec.compatibility import validate_limitation, validate_model
 from gvibench.spec.fields import Option
 from gvibench.spec.run import DataSpec, ProblemSpec, RunSpec
 from gvibench.spec.validate import parse
@@ -74,7 +74,8 @@ def _steps(
 
 
 def validate_solver(spec: Problem) -> Problem:
-    """Return the spec unchanged; raise UserError if its solver or step rule is invalid."""
+    """Return the spec unchanged; raise UserError if its model, solver or step rule is invalid."""
+    validate_model(spec)
     if isinstance(spec, RunSpec):
         options = f"options of solver '{spec.solver}'"
         parse(SOLVERS.load(spec.solver), spec.solver_options, options)
@@ -88,8 +89,7 @@ def complete_data(
 ) -> DataSpec:
     """Validate a data spec and fill in the defaults of its data set.
 
-    The model decides about the targets of data sets that offer both kinds in an option `target`:
-    real numbers for `linear`, two classes otherwise.
+    The model decides about the targets of data sets that offer several kinds in an option `target`.
     """
     given = {name: value for name, value in values.items() if value is not None}
     spec = parse(DataSpec, given, "data", from_text=from_text)
@@ -102,7 +102,7 @@ def complete_data(
     if is_drawn and train_size is None and test_size is None:
         test_size = DEFAULT_TEST_SIZE
     options = dict(spec.options)
-    if model == "linear" and "target" in entry.settings:
+    if "target" in entry.settings and MODELS.load(model or RunSpec.model).targets[0] != "classes":
         options.setdefault("target", "regression")
     spec = spec.replace(
         split=split,
