@@ -13,6 +13,7 @@ from gvibench import models, numerics
 from gvibench.engine.execute import execute
 from gvibench.models.protocols import Rows
 from gvibench.numerics.gaussian import CovarianceFactor, PrecisionFactor
+from gvibench.registry import MODELS
 from gvibench.spec.run import DataSpec, RunSpec
 from gvibench.store.prepared import Prepared
 
@@ -32,11 +33,21 @@ def rows(n=40, d=4, seed=0, real=False, scale=1.0):
     return Rows(x, y if real else np.where(y > 0, 1.0, -1.0))
 
 
+def rows_for(model, n=40, d=4, seed=0, offset=False):
+    """Return rows whose targets fit a model, with an offset if requested."""
+    kind = MODELS.load(model).targets[0]
+    made = rows(n, d, seed, real=kind != "classes")
+    rng = np.random.default_rng([seed, 7])
+    if kind == "counts":
+        made = made._replace(y=rng.poisson(np.exp(0.5 * made.y - 0.3)).astype(float))
+    return made._replace(offset=0.5 * rng.standard_normal(n)) if offset else made
+
+
 def build(train=None, test=None, multiplicity=1, backend=None, **changes):
     run = spec(**changes)
-    train = rows(real=run.model == "linear") if train is None else train
+    train = rows_for(run.model) if train is None else train
     if test is None:
-        test = rows(n=25, d=train.x.shape[1], seed=1, real=run.model == "linear")
+        test = rows_for(run.model, n=25, d=train.x.shape[1], seed=1)
     backend = backend or numerics.select("cpu")
     return models.build(run, backend, train, test, multiplicity=multiplicity)
 
@@ -45,6 +56,13 @@ def prepared(n=40, d=4, real=False, data=None, seed=0):
     """Return prepared data as `read_prepared` would."""
     train, test = rows(n, d, seed, real=real), rows(25, d, seed + 1, real=real)
     return Prepared(data or spec().data, train.x, train.y, test.x, test.y, {})
+
+
+def prepared_for(model, n=40, d=4, offset=False):
+    """Return prepared data whose targets fit a model."""
+    train, test = rows_for(model, n, d, 0, offset), rows_for(model, 25, d, 1, offset)
+    offsets = {"train_offset": train.offset, "test_offset": test.offset}
+    return Prepared(spec().data, train.x, train.y, test.x, test.y, {}, **offsets)
 
 
 def go(data=None, **changes):
@@ -91,7 +109,7 @@ def expect(function, mu, s2):
 def dense_oracle(train, mean, covariance, beta):
     """Return value, gradient and Hessian of the logistic model, computed row by row."""
     value, gradient, hessian = 0.0, beta * mean, beta * np.eye(len(mean))
-    for x, y in zip(*train, strict=True):
+    for x, y in zip(train.x, train.y, strict=True):
         a = -y * x
         mu, s2 = a @ mean, a @ covariance @ a
         value += expect(softplus, mu, s2)

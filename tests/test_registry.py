@@ -3,10 +3,13 @@ import dataclasses
 import pytest
 
 from gvibench.errors import UserError
-from gvibench.registry import FIGURES, SOLVERS, TABLES
+from gvibench.models.logistic import LogisticModel
+from gvibench.registry import FIGURES, MODELS, SOLVERS, TABLES
 from gvibench.solvers.vn import Vn
+from gvibench.spec.run import RunSpec
 from gvibench.spec.validate import parse
 from gvibench.study.config import Study
+from gvibench.study.defaults import complete_spec
 from problems import go
 
 
@@ -28,6 +31,7 @@ def output() -> None:
 def plugins(add_plugin):
     add_plugin("gvibench.solvers", "damped-vn", f"{__name__}:Damped")
     add_plugin("gvibench.solvers", "vn", "elsewhere:Vn")
+    add_plugin("gvibench.models", "sharper", f"{__name__}:Sharper")
     add_plugin("gvibench.figures", "mine", f"{__name__}:output")
     add_plugin("gvibench.figures", "broken", "no.such.module")
     add_plugin("gvibench.tables", "mine", f"{__name__}:output")
@@ -40,6 +44,24 @@ def test_a_solver_of_another_package_is_found():
     assert SOLVERS.module_of("damped-vn") == __name__
     damped, plain = go(solver="damped-vn", step=0.2), go(solver="vn", step=0.1)
     assert damped.scalars["objective"].tolist() == plain.scalars["objective"].tolist()
+
+
+class Sharper(LogisticModel):
+    """Logistic regression with a constant penalty, as another package might add it."""
+
+    def penalty(self, mean):
+        return 1.0, 0.0 * mean
+
+
+@pytest.mark.usefixtures("plugins")
+def test_a_model_of_another_package_is_found():
+    assert MODELS.names()[-1] == "sharper"
+    raised, plain = go(model="sharper"), go(model="logistic")
+    difference = raised.scalars["objective"] - plain.scalars["objective"]
+    assert difference.tolist() == pytest.approx([1.0] * len(difference))
+    Study(datasets=["wdbc"], solvers=["vn"], model="sharper")
+    with pytest.raises(UserError, match="has no penalty on the mean"):
+        complete_spec(RunSpec, {"dataset": "wdbc"}, {"model": "sharper", "solver": "bam"}, "here")
 
 
 @pytest.mark.usefixtures("plugins")

@@ -1,4 +1,4 @@
-"""Provide all names that the author of a plug-in needs for a solver, a step rule or a data set.
+"""Provide all names that authors of solvers, step rules, models and data sets need.
 
 Modules of gvibench may move between versions. The names in this module stay.
 """
@@ -8,10 +8,12 @@ from gvibench.datasets.source import Source
 from gvibench.errors import Diverged, Stopped, UserError
 from gvibench.models import build as build_model
 from gvibench.models.base import Model
-from gvibench.models.protocols import Oracle, Rows
+from gvibench.models.prior import Prior
+from gvibench.models.protocols import Oracle, PointwiseLoss, Rows
 from gvibench.numerics import select as select_backend
 from gvibench.numerics.base import Array, Backend
 from gvibench.numerics.gaussian import CovarianceFactor, PrecisionFactor
+from gvibench.numerics.special import special_functions
 from gvibench.solvers.base import Proposal, Search, Solver, State
 from gvibench.spec.catalogue import DatasetEntry, File, Setting
 from gvibench.spec.run import DataSpec, RunSpec
@@ -27,7 +29,9 @@ __all__ = [
     "File",
     "Model",
     "Oracle",
+    "PointwiseLoss",
     "PrecisionFactor",
+    "Prior",
     "Proposal",
     "Rows",
     "RunSpec",
@@ -42,4 +46,5 @@ __all__ = [
     "UserError",
     "build_model",
     "select_backend",
+    "special_functions",
 ]

@@ -132,7 +132,10 @@ MODELS = Registry(
         "logistic": "gvibench.models.logistic:LogisticModel",
         "linear": "gvibench.models.linear:LinearModel",
         "non-convex": "gvibench.models.non_convex:NonConvexModel",
+        "probit": "gvibench.models.probit:ProbitModel",
+        "poisson": "gvibench.models.poisson:PoissonModel",
     },
+    "gvibench.models",
 )
 EXPECTATIONS = Registry(
     "expectation",

@@ -77,6 +77,7 @@ COMMANDS = {
     ),
     "export": Command({"--out": "new.zip"}, {"study": "results/made"}, ["new.zip"]),
     "datasets": Command(),
+    "models": Command(),
     "solvers": Command(),
     "new": Command({}, {"what": "solver", "name": "grand-vn"}, ["grand_vn"]),
     "check": Command({}, {"what": "solver", "name": "vn"}),
@@ -190,6 +191,7 @@ CASES: dict[str, dict[str, Case]] = {
         "--license": Case("CC-BY-4.0", "do what you like"),
     },
     "datasets": {},
+    "models": {},
     "solvers": {},
     "new": {
         "what": Case("solver", "figure"),

@@ -31,7 +31,7 @@ def test_test_nll_uses_the_normal_density(sigma):
     model = build(model="linear", sigma=sigma)
     mean, lower = random_gaussian(model.d)
     nll, at_mean, _ = model.test_metrics(mean, CovarianceFactor(model.backend, lower))
-    x, y = model.test
+    x, y, _ = model.test
     density = stats.norm(x @ mean, sigma)
     assert_allclose(at_mean, -density.logpdf(y).mean())
     extra = np.einsum("ij,jk,ik->", x, lower @ lower.T, x) / (2 * sigma**2)
@@ -40,7 +40,7 @@ def test_test_nll_uses_the_normal_density(sigma):
 
 def test_at_the_posterior_the_elbo_equals_the_evidence():
     model = build(model="linear", sigma=0.7, beta=0.5)
-    x, y = model.train
+    x, y, _ = model.train
     precision = x.T @ x / 0.7**2 + 0.5 * np.eye(model.d)
     covariance = np.linalg.inv(precision)
     mean = covariance @ (x.T @ y) / 0.7**2

@@ -188,13 +188,13 @@ def test_extending(reader, capsys):
     drawing = space["drawing"]
     assert len(drawing.figure.axes[0].patches) == len(drawing.table) == len(drawing.shown)
 
-    poisson = space["poisson"]
-    oracle = poisson.full_oracle(np.zeros(3), start.factor, "hessian")
+    waiting = space["waiting"]
+    oracle = waiting.full_oracle(np.zeros(3), start.factor, "hessian")
     offsets = 1e-6 * np.eye(3)
     slopes = [
         (
-            poisson.full_oracle(+offset, start.factor, "hessian").value
-            - poisson.full_oracle(-offset, start.factor, "hessian").value
+            waiting.full_oracle(+offset, start.factor, "hessian").value
+            - waiting.full_oracle(-offset, start.factor, "hessian").value
         )
         / 2e-6
         for offset in offsets

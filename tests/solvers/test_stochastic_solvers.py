@@ -58,7 +58,7 @@ def test_laplace_reference_values(libsvm_data):
 
 
 def linear_posterior(model):
-    x, y = model.train
+    x, y, _ = model.train
     precision = x.T @ x + model.beta * np.eye(model.d)
     return np.linalg.solve(precision, x.T @ y), np.linalg.inv(precision)
 
@@ -81,7 +81,7 @@ def test_laplace_is_exact_on_the_linear_model_and_stops():
     with pytest.raises(Stopped):
         solver.step(state, model, 1.0)
     # The Laplace evidence of a Gaussian model is the evidence.
-    x, y = model.train
+    x, y, _ = model.train
     marginal = x @ x.T / model.beta + np.eye(len(y))
     exact = 0.5 * (y @ np.linalg.solve(marginal, y) + np.linalg.slogdet(2 * np.pi * marginal)[1])
     assert solver.results(state)["laplace_evidence"] == pytest.approx(exact, rel=1e-12)

@@ -98,6 +98,27 @@ def test_the_model_decides_how_targets_are_read(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (
+            {"model": "poisson"},
+            "needs counts, but the targets of 'wdbc' are two classes.*: use mod",
+        ),
+        ({"model": "probit", "expectation": "piecewise"}, "'probit' does not support .*: use 'exa"),
+        (
+            {"model": "linear", "expectation": "gauss-hermite"},
+            "does not support .*: use 'exact' or",
+        ),
+        ({"model": "probitt"}, r"'probitt' \(did you mean 'probit'\?\)"),
+        ({"vary": {"model": ["probitt"]}}, "unknown model 'probitt' .did you mean 'probit'"),
+    ],
+)
+def test_models_that_do_not_fit_are_rejected(changes, sentence):
+    with pytest.raises(UserError, match=sentence):
+        specs(**changes)
+
+
+@pytest.mark.parametrize(
     ("field", "values", "needed"),
     [
         ("pieces", [4, 8], "expectation 'piecewise'"),

@@ -12,7 +12,6 @@ from gvibench.analysis.theory import Constants
 
 __all__ = ["RunData"]
 
-CONVEX = ("logistic", "linear")
 PATH = "path_covariance_factor"
 
 
@@ -33,7 +32,7 @@ class RunData:
     def why_not_measured(self) -> str:
         """Return why the theory does not apply to this run, or an empty string if it does."""
         spec = self._spec
-        if spec["model"] not in CONVEX:
+        if spec["model"] == "non-convex":
             return "the model is not convex"
         if spec["gamma"] != 1:
             return "gamma is not 1"
@@ -41,6 +40,8 @@ class RunData:
             return "expectations are not exact"
         if spec["step_rule"] != "constant":
             return "the step is not constant"
+        if "smoothness" in self._dataset and math.isinf(self.value("smoothness")):
+            return "the second derivatives of the loss are not bounded"
         if "smoothness" not in self._dataset or not math.isfinite(self.value("smoothness")):
             return "the study has no optimum"
         if not math.isfinite(self.value("optimum_objective")):

@@ -16,6 +16,7 @@ from gvibench.api.settings import plain, validate_names
 from gvibench.datasets.cache import prepared_path
 from gvibench.engine.optimum import NoOptimumError, find_optimum
 from gvibench.errors import UserError
+from gvibench.registry import MODELS
 from gvibench.spec.metrics import COSTS
 from gvibench.spec.run import ProblemSpec, RunSpec
 from gvibench.spec.validate import parse
@@ -186,7 +187,7 @@ def as_study(runs: Sequence[xr.Dataset], optima: Sequence[float] | None) -> xr.D
 def _optimal_objective(spec: RunSpec) -> float:
     """Return the optimal objective of a run's problem, or NaN if there is no optimum."""
     problem = spec.problem()
-    if problem.model == "non-convex" or problem.beta == 0:
+    if not MODELS.load(problem.model).convex or problem.beta == 0:
         return np.nan
     return _compute_optimum(problem.canonical())
 

@@ -11,7 +11,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from gvibench.errors import UserError
-from gvibench.registry import DATASETS, SOLVERS
+from gvibench.registry import DATASETS, MODELS, SOLVERS
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -60,9 +60,11 @@ SPECIAL_DEFAULTS = {
     "train_size": "the data set's own, else all rows that are not test rows",
     "test_size": "0.2 of the rows if the split is random and train_size is not set",
 }
+LISTED = {"dataset": DATASETS, "model": MODELS, "solver": SOLVERS}
+"""Registries whose names are listed in `--help`."""
 METAVARS = {
     **dict.fromkeys(("path", "test_path"), "FILE"),
-    **dict.fromkeys(("dataset", "solver", "step_rule"), "NAME"),
+    **dict.fromkeys(("dataset", "model", "solver", "step_rule"), "NAME"),
     "step": "{X,RULE}",
     "split": "{X,sklearn,random,first,given}",
     **dict.fromkeys(("target", "offset"), "COLUMN"),
@@ -142,8 +144,8 @@ def _help_text(name: str, text: str, field: "FieldInfo") -> str:
 
 def _listed(name: str, field: "FieldInfo") -> list[str]:
     """Return the accepted words if there are too many of them for the metavar."""
-    if name in {"dataset", "solver"}:
-        return (DATASETS if name == "dataset" else SOLVERS).names()
+    if name in LISTED:
+        return LISTED[name].names()
     return _choices(field.annotation) if get_origin(field.annotation) is tuple else []
 
 

@@ -1,11 +1,11 @@
-"""Provide the commands about what is installed: datasets, solvers, new, check and doctor."""
+"""Provide the commands about what is installed: datasets, models, solvers, new, check, doctor."""
 
 from pathlib import Path
 from typing import Any
 
 from gvibench.cli.arguments import Options, Subparsers
 from gvibench.errors import UserError
-from gvibench.registry import DATASETS, SOLVERS, STEP_RULES
+from gvibench.registry import DATASETS, MODELS, SOLVERS, STEP_RULES
 
 __all__ = ["add_commands"]
 
@@ -14,6 +14,8 @@ def add_commands(subparsers: Subparsers) -> None:
     """Add the commands."""
     datasets = subparsers.add_parser("datasets", help="list the data sets")
     datasets.set_defaults(command=_datasets)
+    models = subparsers.add_parser("models", help="list the models and their expectations")
+    models.set_defaults(command=_models)
     solvers = subparsers.add_parser("solvers", help="list the solvers and the step rules")
     solvers.set_defaults(command=_solvers)
 
@@ -48,6 +50,15 @@ def _datasets(options: Options) -> None:
         entry = catalogue.entry(name)
         size = f"{entry.n} x {entry.d}" if entry.n else "any size"
         print(f"{name:20} {size:14} beta {entry.beta:<7g} {entry.title}")
+
+
+def _models(options: Options) -> None:
+    for name in MODELS.names():
+        model = MODELS.load(name)
+        summary, *_ = (model.__doc__ or "").splitlines() or [""]
+        print(f"{name:14} {summary}")
+        print(f"{'':14}   targets: {', '.join(model.targets)}")
+        print(f"{'':14}   expectations: {', '.join(model.expectations)}")
 
 
 def _solvers(options: Options) -> None:

@@ -70,8 +70,8 @@ def _add_prepare(subparsers: Subparsers, with_help: bool) -> None:
     add_data_flags(prepare, with_help=with_help)
     prepare.add_argument(
         "--model",
-        choices=list(MODELS.built_in),
-        help="model that will use the data; 'linear' keeps real targets (default: logistic)",
+        choices=MODELS.names(),
+        help="model that will use the data; it decides how targets are read (default: logistic)",
     )
 
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +32,7 @@ def choose_beta(
         len(data.train_y)
     )
     held_out, rest = np.split(order, [max(1, len(order) // 5)])
-    part = replace(
-        data,
-        train_x=data.train_x[rest],
-        train_y=data.train_y[rest],
-        test_x=data.train_x[held_out],
-        test_y=data.train_y[held_out],
-    )
+    part = data.with_training_rows(rest).with_test_rows_of(data.with_training_rows(held_out))
     results = [
         _validation_loss(ProblemSpec.from_dict({**template, "beta": beta}), part, code_hash)
         for beta in sorted(betas)

@@ -17,10 +17,11 @@ from gvibench.engine.optimum_search import descend
 from gvibench.errors import Diverged, UserError
 from gvibench.models.base import Model
 from gvibench.models.map_estimate import collapsed, loss_at, maximise_posterior
-from gvibench.models.protocols import Oracle, Rows
+from gvibench.models.protocols import Oracle
 from gvibench.models.reduction import reduce_problem
 from gvibench.numerics.base import Array, Backend
 from gvibench.numerics.gaussian import Factor
+from gvibench.registry import MODELS
 from gvibench.spec.metrics import METRICS
 from gvibench.spec.run import ProblemSpec, RunSpec
 from gvibench.store.optima import Optimum
@@ -48,10 +49,10 @@ def find_optimum(spec: ProblemSpec, data: Prepared, *, code_hash: str = "") -> O
 
     `code_hash` is the hash of the code, which is stored with the optimum.
     """
-    if spec.model == "non-convex":
+    if not MODELS.load(spec.model).convex:
         raise UserError(
-            "the model 'non-convex' has no unique optimum: measure gaps from the best value seen "
-            "with 'gap: best-seen'"
+            f"the model '{spec.model}' has no unique optimum: measure gaps from the best value "
+            "seen with 'gap: best-seen'"
         )
     if spec.beta == 0:
         raise UserError(
@@ -59,7 +60,8 @@ def find_optimum(spec: ProblemSpec, data: Prepared, *, code_hash: str = "") -> O
             "'gap: best-seen', or set beta above 0"
         )
     backend = numerics.select("cpu")  # loads BLAS, so that its threads can be limited
-    with threadpool_limits(1):
+    # A step that is too long can overflow. It is rejected, so warnings are not needed.
+    with threadpool_limits(1), np.errstate(all="ignore"):
         try:
             return _find(spec, data, backend, code_hash)
         except (Diverged, np.linalg.LinAlgError) as error:
@@ -97,7 +99,7 @@ def _identity(spec: ProblemSpec, code: str) -> dict[str, Any]:
 
 def _find(spec: ProblemSpec, data: Prepared, backend: Backend, code: str) -> Optimum:
     n, d = data.train_x.shape
-    train, test = Rows(data.train_x, data.train_y), Rows(data.test_x, data.test_y)
+    train, test = models.rows_of(data)
     reduction = reduce_problem(data.train_x, data.test_x, np.zeros(d)) if d > n else None
     if reduction is not None:
         train, test = train._replace(x=reduction.train_x), test._replace(x=reduction.test_x)
@@ -176,7 +178,7 @@ def _values(model: Model, mean: Array, factor: Factor, oracle: Oracle) -> dict[s
         curvature_residual = 0.0
         numbers = [loss_at(model, mean, oracle), np.inf, np.inf, *map(float, test), 0.0]
         values = dict(zip(METRICS, numbers, strict=True))
-    scale = float(np.linalg.norm(oracle.gradient - model.beta * mean))
+    scale = float(np.linalg.norm(oracle.gradient - model.prior.gradient(mean)))
     return {
         **values,
         "gradient_residual": float(np.linalg.norm(oracle.gradient)),

@@ -11,7 +11,7 @@ from gvibench.engine.checkpointing import Checkpoints
 from gvibench.engine.endings import gradient_tolerance, judge, settled_tolerance
 from gvibench.engine.recorder import Recorder
 from gvibench.errors import Diverged, Stopped, UserError
-from gvibench.models.protocols import Objectives, Rows
+from gvibench.models.protocols import Objectives
 from gvibench.models.reduction import Reduction, reduce_problem
 from gvibench.numerics.base import Array, Backend
 from gvibench.solvers.base import State
@@ -100,7 +100,7 @@ class Run:
         self._settled_tolerance = settled_tolerance(spec.gamma)
 
     def _build_model(self, data: Prepared, backend: Backend) -> None:
-        train, test = Rows(data.train_x, data.train_y), Rows(data.test_x, data.test_y)
+        train, test = models.rows_of(data)
         mean = initial_mean(self.spec, data.train_x.shape[1])
         self.reduction: Reduction | None = None
         if is_reduced(self.spec, self.solver, *data.train_x.shape):

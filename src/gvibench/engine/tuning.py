@@ -15,7 +15,7 @@ which was interrupted or had other settings, takes the same way and runs only wh
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -142,8 +142,7 @@ def _subsample(data: Prepared, rows: int | None) -> tuple[Prepared, float]:
         return data, 1.0
     rng = np.random.default_rng([data.spec.split_seed, total, rows])
     picked = np.sort(rng.choice(total, rows, replace=False))
-    part = replace(data, train_x=data.train_x[picked], train_y=data.train_y[picked])
-    return part, rows / total
+    return data.with_training_rows(picked), rows / total
 
 
 def tune(trials: Trials, settings: Mapping[str, Any]) -> list[Round]:

@@ -1,14 +1,19 @@
 """Build models, which compute an objective, its gradient g and its curvature H."""
 
+from typing import TYPE_CHECKING
+
 from gvibench.models.base import Model
 from gvibench.models.protocols import Rows
 from gvibench.models.sampling import Sampling
-from gvibench.numerics.base import Backend
+from gvibench.numerics.base import Array, Backend
 from gvibench.registry import MODELS
-from gvibench.spec.compatibility import validate_targets
+from gvibench.spec.compatibility import validate_model, validate_targets
 from gvibench.spec.run import RunSpec
 
-__all__ = ["build"]
+if TYPE_CHECKING:
+    from gvibench.store.prepared import Prepared
+
+__all__ = ["build", "rows_of"]
 
 
 def build(
@@ -19,7 +24,8 @@ def build(
     After a reduction, the last coordinate represents `multiplicity` coordinates.
     """
     kind: type[Model] = MODELS.load(spec.model)
-    validate_targets(spec, kind="classes" if (abs(train.y) == 1).all() else "real")
+    validate_model(spec)
+    validate_targets(spec, _kinds_of_targets(train.y))
     sampling = None
     if spec.expectation == "stochastic":
         sampling = Sampling(spec.batch, spec.samples, spec.seed, spec.estimator, spec.minibatches)
@@ -37,3 +43,19 @@ def build(
         multiplicity=multiplicity,
         exact_loss=exact_loss,
     )
+
+
+def rows_of(data: "Prepared") -> tuple[Rows, Rows]:
+    """Return the training rows and the test rows of prepared data."""
+    return (
+        Rows(data.train_x, data.train_y, data.train_offset),
+        Rows(data.test_x, data.test_y, data.test_offset),
+    )
+
+
+def _kinds_of_targets(y: Array) -> list[str]:
+    """Return the kinds of targets that fit the values, the most specific one first."""
+    kinds = ["classes"] if (abs(y) == 1).all() else []
+    if (y >= 0).all() and (y == y.round()).all():
+        kinds.append("counts")
+    return [*kinds, "real"]

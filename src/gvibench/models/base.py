@@ -6,16 +6,20 @@ first two derivatives with respect to mu. Sums over the rows give value, gradien
 """
 
 import math
-from collections.abc import Iterator
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from gvibench.models.blocks import Blocks
+from gvibench.models.prior import IsotropicPrior, Prior
 from gvibench.models.protocols import Curvature, Objectives, Oracle, PointwiseLoss, Rows
 from gvibench.models.remembering import Remembering
 from gvibench.models.sampling import Sampling, sampled_oracle
 from gvibench.models.surrogate import surrogate_change
 from gvibench.numerics.base import Array, Backend
-from gvibench.numerics.gaussian import Factor, diagonal, times
+from gvibench.numerics.gaussian import Factor, diagonal
 from gvibench.spec.run import RunSpec
+
+if TYPE_CHECKING:
+    from gvibench.numerics.expectations.compiled.oracle import FusedOracle
 
 __all__ = ["Model"]
 
@@ -37,12 +41,26 @@ class Model(Remembering):
         If given, solvers use minibatch Monte Carlo estimates. Recording stays deterministic.
     multiplicity
         Number of coordinates that the last one represents (see `gvibench.models.reduction`).
+    prior
+        Gaussian prior, instead of N(0, I / beta).
     exact_loss
         Loss with exact expectations, for runs that also record the exact objective. Their test NLL
         is exact, too, so that runs with different approximations can be compared.
     """
 
+    targets: ClassVar[tuple[str, ...]] = ("classes",)
+    """Kinds of targets that the model accepts: `classes` (-1 and 1), `real` or `counts`. The first
+    one is the default for data that offer several kinds."""
+    expectations: ClassVar[tuple[str, ...]] = ("exact", "stochastic")
+    """Names of the expectations that the model supports."""
+    convex: ClassVar[bool] = True
+    """Whether the objective has one optimum."""
+    smooth: ClassVar[bool] = True
+    """Whether the second derivative of the loss is bounded, as theorems on convergence assume."""
+    tabulated: ClassVar[bool] = False
+    """Whether `gvibench.numerics.expectations` computes the expectations."""
     rotation_invariant: ClassVar[bool] = True
+    """Whether the loss does not depend on the basis of the features."""
 
     def __init__(
         self,
@@ -55,14 +73,14 @@ class Model(Remembering):
         gamma: float,
         sampling: Sampling | None = None,
         multiplicity: int = 1,
+        prior: Prior | None = None,
         exact_loss: PointwiseLoss | None = None,
     ) -> None:
         super().__init__()
         self.backend = backend
         self.loss = loss
         self.exact_loss = exact_loss
-        self.train = Rows(backend.asarray(train.x), backend.asarray(train.y))
-        self.test = Rows(backend.asarray(test.x), backend.asarray(test.y))
+        self.train, self.test = train.on(backend), test.on(backend)
         self.beta = beta
         self.gamma = gamma
         self.d = int(train.x.shape[1])
@@ -71,16 +89,20 @@ class Model(Remembering):
         """Matrix gamma I. It is shared and must not be changed."""
         self.sampling = sampling
         self.multiplicity = multiplicity
-        self._fused = loss.fused_oracle(self.train, beta)
+        self.prior: Prior = prior or IsotropicPrior(backend, beta, self.d, multiplicity)
+        self._fused = self._compiled(loss, self.train, self.prior.fused_beta)
         self._test_loss = exact_loss or loss
-        has_test = len(self.test.y) > 0
-        self._fused_test = self._test_loss.fused_oracle(self.test, 0.0) if has_test else None
-        # beta = 0 is an improper prior, whose negative ELBO is +infinity.
-        log_beta = math.log(beta) if beta > 0 else -math.inf
-        self._prior = -0.5 * self.dimension - 0.5 * self.dimension * log_beta
-        self._buffers: dict[int, Array] = {}
-        # Regression targets have no classes, so the accuracy is NaN.
-        self._binary = bool((abs(test.y) == 1).all())
+        self._fused_test = self._compiled(self._test_loss, self.test, 0.0)
+        self._constant = -0.5 * self.dimension - 0.5 * self.prior.log_det
+        self._blocks = Blocks(backend, self.d)
+        # Other targets have no classes, so the accuracy is NaN.
+        self._binary = "classes" in self.targets and bool((abs(test.y) == 1).all())
+
+    @staticmethod
+    def _compiled(loss: PointwiseLoss, rows: Rows, beta: float) -> "FusedOracle | None":
+        """Return the compiled oracle of a loss. It supports no offset."""
+        has_oracle = rows.offset is None and len(rows.y) > 0
+        return loss.fused_oracle(rows, beta) if has_oracle else None
 
     @property
     def n(self) -> int:
@@ -107,7 +129,8 @@ class Model(Remembering):
         """Whether several runs can be evaluated in one call."""
         if self.sampling is not None or self.multiplicity > 1 or not self._binary:
             return False
-        return self._fused is not None and self._fused.supports_batching
+        compiled = self._fused is not None and self._fused.supports_batching
+        return compiled and self.prior.is_isotropic
 
     # Functions for solvers
 
@@ -132,7 +155,14 @@ class Model(Remembering):
         else:
             whitened = curvature == "whitened"
             sums = self._fused(mean, factor.triangle, factor.transposed, whitened)
+            if not self.prior.is_isotropic:
+                sums = sums[0], *self._add_prior(*sums[1:], mean, factor, curvature)
         return self._penalised(*sums, mean, curvature)
+
+    @classmethod
+    def has_penalty(cls) -> bool:
+        """Return whether there is a penalty on the mean."""
+        return cls.penalty is not Model.penalty
 
     def penalty(self, mean: Array) -> tuple[Array, Array]:
         """Return a penalty on the mean and its gradient. Models without penalty return zeros."""
@@ -178,19 +208,16 @@ class Model(Remembering):
 
     def objectives(self, mean: Array, factor: Factor, value: Array) -> Objectives:
         """Return all three objectives, given the value of the oracle."""
-        trace = factor.variances_total()
         log_det = factor.log_det()
         if extra := self.multiplicity - 1:
-            trace = trace + extra * factor.last_variance()
             log_det = log_det + extra * self.backend.xp.log(factor.last_variance())
-        quadratic = 0.5 * self.beta * self.backend.row_norms(mean)
-        common = value + quadratic
-        whole = common + 0.5 * self.beta * trace
+        common = value + self.prior.value(mean)
+        whole = common + self.prior.spread(factor)
         # At gamma = 0, V may become singular, and 0 * log det would be NaN.
         entropy = 0.5 * self.gamma * log_det if self.gamma > 0 else 0.0
         return Objectives(
             whole - entropy,
-            whole - 0.5 * log_det + self._prior + self.n * self.loss.log_normaliser,
+            whole - 0.5 * log_det + self._constant + self.n * self.loss.log_normaliser,
             common - 0.5 * log_det,
         )
 
@@ -246,18 +273,19 @@ class Model(Remembering):
         """Return the objective with exact expectations, even if the solver approximates them."""
         assert self.exact_loss is not None
         value, _ = self.penalty(mean)
-        for x, y, buffer in self._blocks(self.train):
-            s2 = self.backend.row_norms(factor.whiten(x, buffer))
-            value = value + self.backend.xp.sum(self._expect(self.exact_loss, x @ mean, s2, y)[0])
+        for block in self._blocks.of(self.train):
+            s2 = self.backend.row_norms(factor.whiten(block.x, block.buffer))
+            f0, *_ = self._expect(self.exact_loss, block.predict(mean), s2, block.y)
+            value = value + self.backend.xp.sum(f0)
         return self.objectives(mean, factor, value).objective
 
     def smoothness(self) -> Array:
         """Return an upper bound on the eigenvalues of the Hessian of the loss with its prior."""
         gram = self.backend.xp.zeros((self.d, self.d), dtype=self.backend.dtype)
-        for x, y, buffer in self._blocks(self.train):
+        for x, y, _, buffer in self._blocks.of(self.train):
             gram = self.backend.add_gram(gram, x, self.backend.xp.ones_like(y), buffer)
         largest = self.backend.xp.linalg.eigvalsh(self.backend.mirror(gram))[-1]
-        return self.beta + self.loss.steepest * largest
+        return self.prior.largest + self.loss.steepest * largest
 
     def test_metrics(self, mean: Array, factor: Factor) -> tuple[Array, Array, Array]:
         """Return the expected NLL (sum), the NLL at the mean (average) and the accuracy.
@@ -270,10 +298,10 @@ class Model(Remembering):
         nll = at_mean = correct = 0.0
         if self._fused_test is not None:
             nll = self._fused_test.value(mean, factor.triangle, factor.transposed)
-        for x, y, buffer in self._blocks(self.test):
-            mu = times(x, mean)
+        for block in self._blocks.of(self.test):
+            mu, y = block.predict(mean), block.y
             if self._fused_test is None:
-                s2 = self.backend.row_norms(factor.whiten(x, buffer))
+                s2 = self.backend.row_norms(factor.whiten(block.x, block.buffer))
                 nll = nll + xp.sum(self._expect(self._test_loss, mu, s2, y)[0])
             at_mean = at_mean + xp.sum(self.loss.value_at(mu, y), axis=-1)
             correct = correct + self.backend.count(mu * y > 0)
@@ -291,27 +319,15 @@ class Model(Remembering):
         value = 0.0
         gradient = xp.zeros(self.d, dtype=backend.dtype)
         gram = xp.zeros((self.d, self.d), dtype=backend.dtype)
-        for x, y, buffer in self._blocks(self.train):
+        for block in self._blocks.of(self.train):
+            x, buffer = block.x, block.buffer
             white = factor.whiten(x, buffer)
-            f0, f1, f2 = self._expect(self.loss, x @ mean, backend.row_norms(white), y)
+            mu, s2 = block.predict(mean), backend.row_norms(white)
+            f0, f1, f2 = self._expect(self.loss, mu, s2, block.y)
             value = value + xp.sum(f0)
             gradient += f1 @ x
             gram = backend.add_gram(gram, white if curvature == "whitened" else x, f2, buffer)
         return value, *self.with_prior(gradient, gram, mean, factor, curvature)
-
-    def _blocks(self, rows: Rows) -> Iterator[tuple[Array, Array, Array]]:
-        row_bytes = self.d * self.backend.dtype.itemsize
-        size = max(self.backend.block_rows, self.backend.block_bytes // row_bytes)
-        for start in range(0, len(rows.y), size):
-            x = rows.x[start : start + size]
-            yield x, rows.y[start : start + size], self._buffer(len(x))
-
-    def _buffer(self, count: int) -> Array:
-        # At most three sizes occur: a full block and the last blocks of training and test rows.
-        if count not in self._buffers:
-            shape = (count, self.d)
-            self._buffers[count] = self.backend.xp.empty(shape, dtype=self.backend.dtype)
-        return self._buffers[count]
 
     def _expect(
         self, loss: PointwiseLoss, mu: Array, s2: Array, y: Array
@@ -324,8 +340,14 @@ class Model(Remembering):
         self, gradient: Array, gram: Array, mean: Array, factor: Factor, curvature: Curvature
     ) -> tuple[Array, Array]:
         """Add the prior to the sums over rows. Only the lower triangle of `gram` is set."""
-        prior = factor.inner() if curvature == "whitened" else self.backend.identity(self.d)
-        return gradient + self.beta * mean, self.backend.mirror(gram) + self.beta * prior
+        return self._add_prior(gradient, self.backend.mirror(gram), mean, factor, curvature)
+
+    def _add_prior(
+        self, gradient: Array, matrix: Array, mean: Array, factor: Factor, curvature: Curvature
+    ) -> tuple[Array, Array]:
+        return gradient + self.prior.gradient(mean), matrix + self.prior.curvature(
+            factor, curvature
+        )
 
     def _penalised(
         self, value: Array, gradient: Array, matrix: Array, mean: Array, curvature: Curvature

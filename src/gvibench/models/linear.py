@@ -5,6 +5,7 @@ NLL include it.
 """
 
 import math
+from typing import ClassVar
 
 from gvibench.models.base import Model
 from gvibench.models.protocols import Rows
@@ -53,7 +54,9 @@ class SquaredLoss:
 
 
 class LinearModel(Model):
-    """Linear regression with the prior beta |theta|^2 / 2."""
+    """Linear regression with a Gaussian prior. Its expectations are exact in closed form."""
+
+    targets: ClassVar[tuple[str, ...]] = ("real", "counts", "classes")
 
     @classmethod
     def build_loss(cls, backend: Backend, spec: RunSpec) -> SquaredLoss:

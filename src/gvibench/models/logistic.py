@@ -1,6 +1,6 @@
 """Bayesian logistic regression: loss phi(-y x'theta), phi(t) = log(1 + exp t)."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from gvibench.models.base import Model
 from gvibench.models.protocols import Rows
@@ -62,7 +62,10 @@ class LogisticLoss:
 
 
 class LogisticModel(Model):
-    """Logistic regression with the prior beta |theta|^2 / 2."""
+    """Logistic regression with a Gaussian prior, for targets -1 and 1."""
+
+    expectations: ClassVar[tuple[str, ...]] = ("piecewise", "exact", "gauss-hermite", "stochastic")
+    tabulated: ClassVar[bool] = True
 
     @classmethod
     def build_loss(cls, backend: Backend, spec: RunSpec) -> LogisticLoss:

@@ -61,4 +61,4 @@ def maximise_posterior(model: Model, start: Array) -> MapEstimate:
 
 def loss_at(model: Model, mean: Array, oracle: Oracle) -> float:
     """Return the loss with its prior at a point (V = 0)."""
-    return float(oracle.value + 0.5 * model.beta * (mean @ mean))
+    return float(oracle.value + model.prior.value(mean))

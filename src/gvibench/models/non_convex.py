@@ -14,6 +14,7 @@ class NonConvexModel(LogisticModel):
     As in the paper, the Hessian does not include the penalty.
     """
 
+    convex: ClassVar[bool] = False
     rotation_invariant: ClassVar[bool] = False
 
     def penalty(self, mean: Array) -> tuple[Array, Array]:

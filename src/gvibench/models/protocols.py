@@ -5,7 +5,7 @@ This module does not import NumPy, so that planning a study can load solvers qui
 
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from gvibench.numerics.base import Array
+from gvibench.numerics.base import Array, Backend
 
 if TYPE_CHECKING:
     from gvibench.numerics.expectations.compiled.oracle import FusedOracle
@@ -22,6 +22,12 @@ class Rows(NamedTuple):
 
     x: Array
     y: Array
+    offset: Array | None = None
+    """Numbers that are added to the linear predictors, one per row."""
+
+    def on(self, backend: Backend) -> "Rows":
+        """Return the rows on the device of a backend."""
+        return Rows(*(None if part is None else backend.asarray(part) for part in self))
 
 
 class Oracle(NamedTuple):

@@ -104,7 +104,7 @@ def sampled_oracle(
     if curvature == "draws":
         gradients = batch.scale * (batch.f1.T @ batch.x)
         theta = mean + factor.whiten_transposed(batch.draws)
-        gradients = gradients + model.beta * theta
+        gradients = gradients + model.prior.gradient(theta)
         return Oracle(value, xp.mean(gradients, axis=0), (theta, gradients), curvature)
     if sampling.estimator == "price":
         sums = _price(model, batch, mean, factor, curvature)
@@ -120,9 +120,12 @@ def _draw_batch(
     xp, backend = model.backend.xp, model.backend
     picked, normal = sampling.draw(model.n, model.d, iteration)
     draws = backend.asarray(normal)
-    x, y = model.train.x[xp.asarray(picked)], model.train.y[xp.asarray(picked)]
-    white = factor.whiten(x)
-    predictors = (x @ mean)[:, None] + white @ draws.T
+    index = xp.asarray(picked)
+    x, y, offset = model.train.x[index], model.train.y[index], model.train.offset
+    white, centres = factor.whiten(x), x @ mean
+    if offset is not None:
+        centres = centres + offset[index]
+    predictors = centres[:, None] + white @ draws.T
     losses = model.loss.at(predictors, y[:, None])
     return _Batch(x, white, draws, *losses, model.n / len(picked))
 
@@ -135,7 +138,8 @@ def _price(
     gradient = batch.scale * (f1 @ batch.x)
     if curvature == "factor":
         product = batch.x.T @ ((batch.scale * f2)[:, None] * batch.white)
-        return gradient + model.beta * mean, product + model.beta * factor.root()
+        prior = model.prior
+        return gradient + prior.gradient(mean), product + prior.curvature(factor, curvature)
     gram = xp.zeros((model.d, model.d), dtype=backend.dtype)
     rows = batch.white if curvature == "whitened" else batch.x
     gram = backend.add_gram(gram, rows, batch.scale * f2, batch.white)
@@ -151,17 +155,17 @@ def _path(
     curvature: Curvature,
 ) -> tuple[Array, Array]:
     """Return the estimates that differentiate along the paths of the draws."""
-    xp, count = model.backend.xp, sampling.samples
+    xp, count, prior = model.backend.xp, sampling.samples, model.prior
     draws, root = batch.draws, factor.root()
-    gradient = batch.scale * (xp.mean(batch.f1, axis=1) @ batch.x) + model.beta * mean
+    gradient = batch.scale * (xp.mean(batch.f1, axis=1) @ batch.x) + prior.gradient(mean)
     product = batch.scale * (batch.x.T @ (batch.f1 @ draws)) / count  # estimates H C
     if sampling.estimator == "reparam":
-        product = product + model.beta * root
+        product = product + prior.times(root)
     else:
         centre = xp.mean(draws, axis=0)
         moment = draws.T @ draws / count
-        product = product + model.beta * (mean[:, None] * centre + root @ moment)
-        gradient = gradient + model.beta * (root @ centre)
+        product = product + prior.times(prior.centred(mean)[:, None] * centre + root @ moment)
+        gradient = gradient + prior.times(root @ centre)
         if model.gamma > 0:
             inverse = factor.inverse_root_transposed()  # C^{-T}
             product = product + model.gamma * (inverse - inverse @ moment)

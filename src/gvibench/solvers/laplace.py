@@ -7,6 +7,7 @@ from gvibench.errors import Stopped
 from gvibench.models.base import Model
 from gvibench.models.map_estimate import loss_at, maximise_posterior
 from gvibench.numerics.gaussian import PrecisionFactor
+from gvibench.registry import MODELS
 from gvibench.solvers.base import Proposal, Solver, State
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Laplace(Solver):
     def limitation(cls, spec: "RunSpec") -> str:
         if spec.expectation == "stochastic":
             return "uses all rows: choose an expectation other than 'stochastic'"
-        if spec.model == "non-convex":
+        if not MODELS.load(spec.model).convex:
             return "needs a convex model"
         return "needs beta and gamma above 0" if spec.gamma == 0 or spec.beta == 0 else ""
 
@@ -64,7 +65,7 @@ class Laplace(Solver):
             log_det -= extra * math.log(float(factor.last_variance()))
         log_det += model.dimension * math.log(model.gamma)  # of H
         normaliser = model.n * model.loss.log_normaliser
-        return loss + 0.5 * log_det - 0.5 * model.dimension * math.log(model.beta) + normaliser
+        return loss + 0.5 * log_det - 0.5 * model.prior.log_det + normaliser
 
     def results(self, state: State) -> dict[str, float]:
         return {"laplace_evidence": float(state.memory[0])} if state.memory else {}

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from gvibench.models.base import Model
 from gvibench.models.protocols import Curvature
 from gvibench.numerics.base import Array
+from gvibench.registry import MODELS
 from gvibench.solvers.base import Solver, State
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class ScoreMatching(Solver):
             return "uses draws from q: set expectation to 'stochastic'"
         if spec.batch != "all":
             return "is biased by minibatches: set batch to 'all'"
-        if spec.model == "non-convex":
+        if MODELS.load(spec.model).has_penalty():
             return "has no penalty on the mean: choose another model"
         return "needs gamma above 0" if spec.gamma == 0 else ""
 

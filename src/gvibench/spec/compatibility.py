@@ -1,12 +1,16 @@
 """Decide which settings of a run can be combined."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from gvibench.errors import UserError
 from gvibench.registry import MODELS, SOLVERS
 from gvibench.spec.run import ProblemSpec, RunSpec
 
-__all__ = ["is_reduced", "validate_limitation", "validate_targets"]
+__all__ = ["is_reduced", "validate_limitation", "validate_model", "validate_targets"]
+
+TARGETS = {"classes": "two classes", "real": "real numbers", "counts": "counts"}
+"""Kinds of targets, in words."""
 
 
 class Symmetry(Protocol):
@@ -57,11 +61,28 @@ def validate_limitation(spec: RunSpec) -> None:
         raise UserError(f"solver '{spec.solver}' {limitation}")
 
 
-def validate_targets(spec: ProblemSpec, *, kind: str) -> None:
-    """Raise UserError if the model needs two classes and the targets are of another kind."""
-    if kind != "classes" and spec.model != "linear":
-        noun = "real numbers" if kind == "real" else kind
+def validate_model(spec: ProblemSpec) -> None:
+    """Raise UserError if a model is unknown or does not support the expectation."""
+    supported = MODELS.load(spec.model).expectations
+    if spec.expectation not in supported:
+        listed = " or ".join(f"'{name}'" for name in supported)
         raise UserError(
-            f"model '{spec.model}' needs two classes, but the targets of '{spec.data.dataset}' are "
-            f"{noun}: use model 'linear'"
+            f"model '{spec.model}' does not support expectation '{spec.expectation}': use {listed}"
         )
+
+
+def validate_targets(spec: ProblemSpec, kinds: Sequence[str]) -> None:
+    """Raise UserError if the model accepts none of the kinds that the targets have.
+
+    The first of these kinds is the one that describes the targets best.
+    """
+    accepted = MODELS.load(spec.model).targets
+    if set(kinds) & set(accepted):
+        return
+    others = [name for name in MODELS.built_in if kinds[0] in MODELS.load(name).targets]
+    needed = " or ".join(TARGETS[kind] for kind in accepted)
+    more = ", and counts are 0, 1, 2, ..." if "counts" in accepted else ""
+    raise UserError(
+        f"model '{spec.model}' needs {needed}, but the targets of '{spec.data.dataset}' are "
+        f"{TARGETS[kinds[0]]}{more}: use model {' or '.join(map(repr, others))}"
+    )

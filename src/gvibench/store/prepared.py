@@ -10,7 +10,7 @@ of standardised columns.
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,9 +30,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Prepared:
-    """Training and test rows: dense C-contiguous float64 arrays, with labels ±1 or real targets.
+    """Training and test rows: dense C-contiguous float64 arrays.
 
-    An offset is added to the linear predictor of each row.
+    Targets are labels ±1, real numbers or counts.
     """
 
     spec: DataSpec
@@ -44,7 +44,20 @@ class Prepared:
     content_hash: str = ""
     """Hash of the file, by which an interrupted job recognises its data."""
     train_offset: Floats | None = None
+    """Numbers that are added to the linear predictors of the training rows."""
     test_offset: Floats | None = None
+
+    def with_training_rows(self, picked: NDArray[np.intp]) -> "Prepared":
+        """Return the data with some of the training rows."""
+        offset = None if self.train_offset is None else self.train_offset[picked]
+        x, y = self.train_x[picked], self.train_y[picked]
+        return replace(self, train_x=x, train_y=y, train_offset=offset)
+
+    def with_test_rows_of(self, other: "Prepared") -> "Prepared":
+        """Return the data with the training rows of other data as test rows."""
+        return replace(
+            self, test_x=other.train_x, test_y=other.train_y, test_offset=other.train_offset
+        )
 
 
 def read_prepared(path: str | os.PathLike[str]) -> Prepared:

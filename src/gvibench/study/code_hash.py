@@ -141,7 +141,7 @@ def _run_modules(spec: RunSpec) -> list[str]:
 def _model_modules(spec: ProblemSpec) -> list[str]:
     """Return the modules of a model and of its expectations."""
     model = MODELS.module_of(spec.model)
-    if spec.model == "linear":  # it has closed-form expectations
+    if not MODELS.load(spec.model).tabulated:
         return [model]
     # A stochastic run records exact values.
     used = {"exact" if spec.expectation == "stochastic" else spec.expectation}

@@ -28,6 +28,7 @@ from gvibench.study.config_fields import (
     Figure,
     Folder,
     LogGrid,
+    Model,
     Number,
     Numbers,
     Scales,
@@ -66,7 +67,7 @@ __all__ = [
 
 # All fields of a run can be set at all levels, except those that identify the run.
 _ELSEWHERE = {
-    *("data", "solver", "solver_options", "beta", "init_scale", "seed", "record"),
+    *("data", "model", "solver", "solver_options", "beta", "init_scale", "seed", "record"),
     *("step", "step_rule", "step_options"),
 }
 
@@ -93,6 +94,10 @@ _RunFields: Any = create_model(
 class Settings(_RunFields):
     """Settings of a study, a data set or a solver."""
 
+    model: Model | None = None
+    """Name of the model: `logistic` and `probit` for two classes, `linear` for real targets,
+    `poisson` for counts, and `non-convex`, which is logistic with the penalty
+    sum m_j^2 / (1 + m_j^2) on the mean (default: logistic)."""
     beta: Literal["tuned"] | Annotated[NonNegative, BeforeValidator(check_number)] | None = None
     """Coefficient of |theta|^2 / 2 in the loss: a number, or `tuned` on a validation part of the
     training rows (default: the value of the data set)."""

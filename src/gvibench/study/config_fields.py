@@ -15,7 +15,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticKnownError
 
-from gvibench.registry import FIGURES, STEP_RULES, TABLES, Registry
+from gvibench.registry import FIGURES, MODELS, STEP_RULES, TABLES, Registry
 from gvibench.spec.fields import Name, Positive, Seed
 from gvibench.spec.validate import StrictModel
 
@@ -25,6 +25,7 @@ __all__ = [
     "Figure",
     "Folder",
     "LogGrid",
+    "Model",
     "Number",
     "Numbers",
     "Scales",
@@ -156,6 +157,7 @@ def _check_one_line(text: str) -> str:
 
 
 Figure = Annotated[str, _name_in(FIGURES)]
+Model = Annotated[str, _name_in(MODELS)]
 Table = Annotated[str, _name_in(TABLES)]
 
 

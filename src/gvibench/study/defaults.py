@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from gvibench.errors import UserError, suggest
-from gvibench.registry import SOLVERS, STEP_RULES
+from gvibench.registry import MODELS, SOLVERS, STEP_RULES
 from gvibench.spec.catalogue import Setting, find, target_kind
-from gvibench.spec.compatibility import validate_limitation
+from gvibench.spec.compatibility import validate_limitation, validate_model
 from gvibench.spec.fields import Option
 from gvibench.spec.run import DataSpec, ProblemSpec, RunSpec
 from gvibench.spec.validate import parse
@@ -18,8 +18,6 @@ __all__ = ["complete_data", "complete_problem", "complete_spec", "validate_solve
 
 Problem = TypeVar("Problem", bound=ProblemSpec)
 DEFAULT_TEST_SIZE = 0.2
-DEFAULT_TARGETS = {"linear": "real", "poisson": "counts"}
-"""Kind of the targets that a model needs if it is not `classes`."""
 OF_COLUMNS = ("target", "positive", "drop", "categorical", "offset")
 """Fields about the columns of the user's own files."""
 
@@ -92,7 +90,8 @@ def _steps(
 
 
 def validate_solver(spec: Problem) -> Problem:
-    """Return the spec unchanged; raise UserError if its solver or step rule is invalid."""
+    """Return the spec unchanged; raise UserError if its model, solver or step rule is invalid."""
+    validate_model(spec)
     if isinstance(spec, RunSpec):
         options = f"options of solver '{spec.solver}'"
         parse(SOLVERS.load(spec.solver), spec.solver_options, options)
@@ -107,7 +106,7 @@ def complete_data(
     """Validate a data spec and fill in the defaults of its data set.
 
     The model decides about the targets of data sets that offer several kinds in an option
-    `targets`: real numbers for `linear`, counts for `poisson`, two classes otherwise.
+    `targets`.
     """
     given = {name: value for name, value in values.items() if value is not None}
     given |= _split_share(given, from_text=from_text)
@@ -122,7 +121,7 @@ def complete_data(
         test_size = DEFAULT_TEST_SIZE
     options = dict(spec.options)
     if "targets" in entry.settings:
-        options.setdefault("targets", DEFAULT_TARGETS.get(str(model), "classes"))
+        options.setdefault("targets", MODELS.load(model or RunSpec.model).targets[0])
     spec = spec.replace(
         split=split,
         scale=spec.scale if "scale" in given else entry.scale,

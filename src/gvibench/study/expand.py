@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from gvibench.errors import UserError, suggest
+from gvibench.registry import MODELS
 from gvibench.spec.canonical import hash_text
 from gvibench.spec.run import ProblemSpec, RunSpec
 from gvibench.study.config import MAX_RUNS, Config, Study
@@ -212,8 +213,8 @@ def _beta(
 
 
 def _has_optimum(study: Study, problem: ProblemSpec) -> bool:
-    # The non-convex model has several optima, and without a prior there may be none.
-    return study.gap == "optimum" and problem.model != "non-convex" and problem.beta > 0
+    # A model that is not convex has several optima, and without a prior there may be none.
+    return study.gap == "optimum" and MODELS.load(problem.model).convex and problem.beta > 0
 
 
 def _optimum(

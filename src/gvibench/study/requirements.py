@@ -7,6 +7,7 @@ import the code of figures and tables.
 from collections.abc import Callable, Iterable, Sequence
 
 from gvibench.errors import UserError
+from gvibench.registry import MODELS
 from gvibench.spec.paper_values import PAPER_RESULTS
 from gvibench.study.data_shape import shape_of
 from gvibench.study.measuring import (
@@ -112,8 +113,9 @@ def _theory_figure(plans: Sequence[Planned]) -> str:
 def _lacks_for_theory(plan: Planned) -> str:
     # The theorems assume exact expectations, a convex model, gamma = 1 and a constant step.
     spec = plan.spec
-    if spec.model == "non-convex":
-        return "runs with a convex model"
+    model = MODELS.load(spec.model)
+    if not (model.convex and model.smooth):
+        return "runs with a convex model whose second derivatives are bounded"
     if spec.gamma != 1:
         return "runs with gamma 1"
     if spec.expectation != "exact":

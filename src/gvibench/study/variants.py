@@ -11,9 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from gvibench.errors import UserError, suggest
-from gvibench.registry import SOLVERS
+from gvibench.registry import MODELS, SOLVERS
 from gvibench.spec.catalogue import find, target_kind
-from gvibench.spec.compatibility import is_reduced, validate_limitation, validate_targets
+from gvibench.spec.compatibility import (
+    is_reduced,
+    validate_limitation,
+    validate_model,
+    validate_targets,
+)
 from gvibench.spec.run import DataSpec, RunSpec
 from gvibench.spec.validate import parse
 from gvibench.study.config import DatasetSettings, Settings, SolverSettings, Study
@@ -162,11 +167,14 @@ def _validate_combination(spec: RunSpec, beta_tuned: bool) -> None:
     solver = SOLVERS.load(spec.solver)(**spec.solver_options)
     rows, columns = sizes(spec.data)
     is_reduced(spec, solver, training_rows(spec.data) or rows, columns)
-    validate_targets(spec, kind=target_kind(spec.data))
-    if beta_tuned and spec.model == "non-convex":
+    validate_model(spec)
+    validate_targets(spec, [target_kind(spec.data)])
+    if beta_tuned and not MODELS.load(spec.model).convex:
         raise UserError(
-            "beta 'tuned' compares optima, and model 'non-convex' has several: set beta to a number"
+            f"beta 'tuned' compares optima, and model '{spec.model}' has several: set beta to a "
+            "number"
         )
+
 
 
 def _merge(layers: list[Settings]) -> dict[str, Any]:
