@@ -187,7 +187,7 @@ def test_more_features_than_rows():
 def test_diagnostics_name_what_they_found():
     fit = gvi.fit(X[:150], Y[:150])
     trained = fit.diagnostics(draws=5000)
-    assert trained["reading"] == "good"
+    assert trained["ess"] > 0.9
     assert np.isnan(trained["pred_nll"])
     assert abs(trained["evidence_gap"]) < 0.1
     assert "Pareto k-hat" in repr(trained)

@@ -9,6 +9,7 @@ from gvibench import models, numerics
 from gvibench.api.posterior import Posterior
 from gvibench.api.problem import Problem
 from gvibench.engine.measures import measure
+from gvibench.models import rows_of
 from gvibench.models.protocols import Rows
 from gvibench.numerics.gaussian import CovarianceFactor
 from gvibench.spec.run import RunSpec
@@ -48,9 +49,8 @@ class Diagnostics(Mapping[str, Any]):
     ) -> "Diagnostics":
         """Measure a posterior on the training rows and, if given, on test rows of the design."""
         data, backend = problem.data, numerics.select("cpu")
-        train = Rows(data.train_x, data.train_y)
-        if test is None:
-            test = Rows(data.train_x[:0], data.train_y[:0])
+        train, none = rows_of(data)
+        test = none if test is None else test
         mean, multiplicity = posterior.mean, 1
         if posterior.reduction is not None:
             reduction, multiplicity = posterior.reduction, posterior.reduction.multiplicity

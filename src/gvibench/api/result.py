@@ -180,7 +180,8 @@ class Fit:
             given = self._problem.read(X, y, offset)
             if given.y is None:
                 raise UserError("y is missing: give the targets of the test rows")
-            test = Rows(self._problem.design(given.values), self._problem.targets.of(given.y))
+            y = self._problem.targets.of(given.y)
+            test = Rows(self._problem.design(given.values), y, given.offset)
         return Diagnostics.of(
             self._problem, self.spec, self._posterior, test, draws=draws, seed=seed
         )

@@ -69,8 +69,10 @@ def _log_prior(model: Model, theta: Floats, rest: Floats) -> Floats:
 
     `rest` is the squared norm of the coordinates that a reduced problem leaves out.
     """
-    constant = 0.5 * model.dimension * math.log(model.beta) if model.beta > 0 else 0.0
-    return np.asarray(constant - 0.5 * model.beta * (np.vecdot(theta, theta) + rest))
+    prior = model.prior
+    constant = 0.5 * prior.log_det if math.isfinite(prior.log_det) else 0.0
+    # A reduced problem has an isotropic prior, whose precision is its largest eigenvalue.
+    return np.asarray(constant - prior.value(theta) - 0.5 * prior.largest * rest)
 
 
 def _losses(model: Model, theta: Floats) -> Floats:
@@ -79,6 +81,8 @@ def _losses(model: Model, theta: Floats) -> Floats:
     for start in range(0, model.n, ROWS_PER_BLOCK):
         part = slice(start, start + ROWS_PER_BLOCK)
         predictor = theta @ model.train.x[part].T
+        if model.train.offset is not None:
+            predictor += model.train.offset[part]
         total += np.sum(model.loss.value_at(predictor, model.train.y[part]), axis=1)
     return total
 

@@ -115,7 +115,8 @@ def _has_classes(model: Model) -> bool:
 def predictive_moments(rows: Rows, mean: Floats, factor: Factor) -> tuple[Floats, Floats]:
     """Return mean and variance of the linear predictor of each row under N(mean, V)."""
     white = np.asarray(factor.whiten(rows.x))
-    return np.asarray(rows.x @ mean), np.vecdot(white, white)
+    mu = np.asarray(rows.x @ mean)
+    return mu if rows.offset is None else mu + rows.offset, np.vecdot(white, white)
 
 
 def area_under_curve(score: Floats, positive: NDArray[np.bool_]) -> float:
@@ -175,9 +176,9 @@ def _posterior(
     share = total * total / float(scaled @ scaled) / draws
     k_hat = pareto_shape(weights)
     values |= {"ess": share, "k_hat": k_hat, "reading": reading(k_hat), "draws": draws}
-    if model.beta == 0:
+    if math.isinf(model.prior.log_det):
         improper = ("elbo_sampled", "elbo_sampled_error", *EVIDENCE_MEASURES)
-        notes |= dict.fromkeys(improper, "an improper prior (beta 0) has no evidence")
+        notes |= dict.fromkeys(improper, "an improper prior has no evidence")
         return values
     evidence = largest + math.log(total / draws)
     return values | {
