@@ -58,11 +58,19 @@ def pymc(x, y, rate, beta, budget):
         method = pymc.FullRankADVI(random_seed=0)
         optimizer = pymc.adam(learning_rate=rate)
         method.fit(2, obj_optimizer=optimizer, progressbar=False)  # compile
+        yield 0.0, *gaussian(method)
         start = time.process_time()
         while time.process_time() - start < budget:
-            method.refine(50, progressbar=False)
+            try:
+                method.refine(50, progressbar=False)
+            except FloatingPointError:  # the learning rate is too large
+                return
             seconds = time.process_time() - start
-            yield seconds, method.approx.mean.eval(), np.linalg.cholesky(method.approx.cov.eval())
+            yield seconds, *gaussian(method)
+
+
+def gaussian(method):
+    return method.approx.mean.eval(), np.linalg.cholesky(method.approx.cov.eval())
 
 
 def main():
