@@ -20,6 +20,7 @@ MARKER = re.compile(r"^<!-- generated: (\w+) -->.*?^<!-- end -->$", re.DOTALL | 
 NAVIGATION = {
     "Tutorial": ["tutorial"],
     "How-to guides": [
+        "own-data",
         "run-the-paper",
         "figures",
         "posterior-quality",

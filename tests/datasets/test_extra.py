@@ -14,6 +14,7 @@ from gvibench.datasets.split import split_rows
 from gvibench.errors import UserError
 from gvibench.spec.run import DataSpec
 from gvibench.store.prepared import read_prepared
+from gvibench.study import extras
 from gvibench.study.config import load_config
 from gvibench.study.expand import expand
 from gvibench.study.yaml_file import read_yaml
@@ -153,3 +154,24 @@ def test_a_command_prints_one_sentence(own_file, capsys, tmp_path):
     printed = capsys.readouterr().err.strip()
     assert printed.endswith("reading svmlight files needs: pip install 'gvibench[data]'")
     assert "\n" not in printed
+
+
+def test_csv_files_do_not_need_the_extra(tmp_path):
+    rows = [f"{k},{'ab'[k % 2]},{k % 3 % 2}" for k in range(30)]
+    (tmp_path / "a.csv").write_text("\n".join(["x,kind,y", *rows]))
+    source = load({"dataset": "mine", "path": str(tmp_path / "a.csv")})
+    assert list(source.feature_names) == ["x", "kind=b"]
+
+
+def test_the_plan_names_the_package_for_parquet_files(tmp_path, monkeypatch, capsys):
+    (tmp_path / "a.parquet").write_bytes(b"PAR1")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    found = extras.find_spec
+    monkeypatch.setattr(
+        extras, "find_spec", lambda name: None if name == "pyarrow" else found(name)
+    )
+    data = {"mine": {"path": str(tmp_path / "a.parquet")}}
+    config = {"studies": {"s": {"datasets": data, "solvers": ["vn"], "figures": []}}}
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump(config))
+    assert main(["plan", str(tmp_path / "c.yaml")]) == 2
+    assert "needs pyarrow for reading Parquet files" in capsys.readouterr().err

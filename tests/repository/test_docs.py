@@ -38,7 +38,16 @@ SPECIAL_PAGES = {
     "config/README.md",
     *(
         f"docs/{name}.md"
-        for name in ("api", "cluster", "extend", "faq", "figures", "read-a-trace", "tutorial")
+        for name in (
+            "api",
+            "cluster",
+            "extend",
+            "faq",
+            "figures",
+            "own-data",
+            "read-a-trace",
+            "tutorial",
+        )
     ),
     "docs/way-of-a-number.md",
 }
@@ -243,6 +252,17 @@ def test_questions(tmp_path, monkeypatch, capsys):
     assert reader.project.executed(*words) == set()
     config.write_text(original)
     assert reader.project.executed(*words) == set()
+
+
+@pytest.mark.slow
+def test_own_data(tmp_path, monkeypatch, capsys):
+    reader = Reader(tmp_path / "gvibench")
+    monkeypatch.chdir(reader.project.folder)
+    reader.follow(PAGES["docs/own-data.md"])
+    printed = capsys.readouterr().out
+    assert "one-hot: job (2), zip (1); dropped: id; standardised; with intercept" in printed
+    assert "job=smith" in printed
+    assert (reader.project.folder / "results/credit/summary.md").stat().st_size > 0
 
 
 @pytest.mark.slow

@@ -145,9 +145,10 @@ def reject_constant(x: Floats, names: Sequence[str], where: str) -> None:
     constant = np.flatnonzero(np.ptp(x, axis=0) == 0)
     if len(constant):
         first = constant[0]
+        value = x[0, first] + 0.0  # not -0
         more = f" (and {len(constant) - 1} more columns)" if len(constant) > 1 else ""
         raise UserError(
-            f"{where}: column '{names[first]}' has the value {x[0, first]:g} in all rows{more}: "
+            f"{where}: column '{names[first]}' has the value {value:g} in all rows{more}: "
             "drop it, or set scale: none; 'intercept' adds a column of ones"
         )
 

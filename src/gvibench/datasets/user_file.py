@@ -32,6 +32,11 @@ def load(entry: DatasetEntry, spec: DataSpec) -> Source:
             f"data set '{spec.dataset}': 'path' and 'test_path' have different formats: use two "
             "svmlight files, two .npz files or two tables"
         )
+    if files[0].rows == 1 and spec.split != "given":
+        raise UserError(
+            f"data set '{spec.dataset}': {spec.path} has 1 row, but at least 2 are needed, to "
+            "train and to test: add rows"
+        )
     loaders = {"svmlight": _load_svmlight, "npz": _load_npz}
     source = loaders.get(files[0].kind, _load_tables)(spec, paths, files[0])
     if spec.split == "given" and source.test is None:

@@ -52,6 +52,8 @@ def validate_data(spec: DataSpec) -> None:
 
 
 def _validate_rows(spec: DataSpec, own: OwnData) -> None:
+    if own.file.rows == 0:
+        raise UserError(f"data set '{spec.dataset}': {spec.path} has no rows: add some")
     if own.file.rows == 1 and spec.split != "given":
         raise UserError(
             f"data set '{spec.dataset}': {spec.path} has 1 row, but at least 2 are needed, to "
