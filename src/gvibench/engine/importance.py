@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 from gvibench.models.base import Model
 from gvibench.numerics.gaussian import Factor
 
-__all__ = ["MAX_EVALUATIONS", "affordable_draws", "log_weights", "pareto_shape", "reading"]
+__all__ = [
+    "MAX_EVALUATIONS",
+    "affordable_draws",
+    "has_proper_prior",
+    "log_weights",
+    "pareto_shape",
+    "reading",
+]
 
 Floats = NDArray[np.float64]
 
@@ -64,12 +71,17 @@ def log_weights(model: Model, mean: Floats, factor: Factor, *, seed: int, draws:
     return weights
 
 
+def has_proper_prior(model: Model) -> bool:
+    """Return whether the prior is a probability density, so that the evidence is defined."""
+    return model.beta > 0
+
+
 def _log_prior(model: Model, theta: Floats, rest: Floats) -> Floats:
     """Return the log density of the prior at each row of `theta`, without (2 pi)^(-d/2).
 
     `rest` is the squared norm of the coordinates that a reduced problem leaves out.
     """
-    constant = 0.5 * model.dimension * math.log(model.beta) if model.beta > 0 else 0.0
+    constant = 0.5 * model.dimension * math.log(model.beta) if has_proper_prior(model) else 0.0
     return np.asarray(constant - 0.5 * model.beta * (np.vecdot(theta, theta) + rest))
 
 
