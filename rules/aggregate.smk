@@ -6,7 +6,9 @@ rule aggregate_runs:
         traces=lambda wildcards: [job.path for job in PLAN.of_study(wildcards.study)],
         optima=lambda wildcards: optima_of(wildcards.study),
         choices=lambda wildcards: choices_of(wildcards.study),
-        measures=lambda wildcards: [job.path for job in PLAN.measures_of(wildcards.study)],
+        measures=lambda wildcards: [
+            job.path for job in PLAN.measures_of(wildcards.study)
+        ],
     output:
         aggregate=f"{RESULTS}/{{study}}/aggregate.zarr.zip",
         manifest=f"{RESULTS}/{{study}}/manifest.json",

@@ -7,7 +7,9 @@ rule measure_gaussian:
         optimum=lambda wildcards: path_or_none(measure_job(wildcards).optimum),
         trace=lambda wildcards: path_or_none(measure_job(wildcards).run),
         # Track the user's own draws.
-        draws=lambda wildcards: [local(path) for path in draws_of(measure_job(wildcards))],
+        draws=lambda wildcards: [
+            local(path) for path in draws_of(measure_job(wildcards))
+        ],
         choices=lambda wildcards: beta_of(measure_job(wildcards)),
     output:
         f"{RESULTS}/{{study}}/measures/{{dataset}}/{{solver}}/{{variant}}/{{name}}.json",

@@ -31,7 +31,7 @@ def test_measures_are_read_back(tmp_path):
 def test_files_of_other_code_are_rejected(tmp_path):
     write_measures(tmp_path / "m.json", [RESULT], "abc")
     with pytest.raises(UserError, match="different version of the code"):
-        read_measures(tmp_path / "m.json", "abd")
+        read_measures(tmp_path / "m.json", "xyz")
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"kind": "other"}', '{"kind": "gvibench measures"}'])

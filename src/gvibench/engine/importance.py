@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 from gvibench.models.base import Model
 from gvibench.numerics.gaussian import Factor
 
-__all__ = ["MAX_EVALUATIONS", "affordable_draws", "log_weights", "pareto_shape", "reading"]
+__all__ = [
+    "MAX_EVALUATIONS",
+    "affordable_draws",
+    "has_proper_prior",
+    "log_weights",
+    "pareto_shape",
+    "reading",
+]
 
 Floats = NDArray[np.float64]
 
@@ -64,13 +71,18 @@ def log_weights(model: Model, mean: Floats, factor: Factor, *, seed: int, draws:
     return weights
 
 
+def has_proper_prior(model: Model) -> bool:
+    """Return whether the prior is a probability density, so that the evidence is defined."""
+    return math.isfinite(model.prior.log_det)
+
+
 def _log_prior(model: Model, theta: Floats, rest: Floats) -> Floats:
     """Return the log density of the prior at each row of `theta`, without (2 pi)^(-d/2).
 
     `rest` is the squared norm of the coordinates that a reduced problem leaves out.
     """
     prior = model.prior
-    constant = 0.5 * prior.log_det if math.isfinite(prior.log_det) else 0.0
+    constant = 0.5 * prior.log_det if has_proper_prior(model) else 0.0
     # A reduced problem has an isotropic prior, whose precision is its largest eigenvalue.
     return np.asarray(constant - prior.value(theta) - 0.5 * prior.largest * rest)
 

@@ -11,8 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gvibench.engine.importance import affordable_draws, log_weights, pareto_shape, reading
+from gvibench.engine.importance import (
+    affordable_draws,
+    has_proper_prior,
+    log_weights,
+    pareto_shape,
+    reading,
+)
 from gvibench.models.base import Model
+from gvibench.models.linear import LinearModel
 from gvibench.models.protocols import Rows
 from gvibench.numerics.gaussian import Factor
 
@@ -109,7 +116,8 @@ def _predictive(
 
 
 def _has_classes(model: Model) -> bool:
-    return bool(model.loss.has_classes)
+    """Return whether the response of a model is the probability of the class +1."""
+    return not isinstance(model, LinearModel)
 
 
 def predictive_moments(rows: Rows, mean: Floats, factor: Factor) -> tuple[Floats, Floats]:
@@ -176,7 +184,7 @@ def _posterior(
     share = total * total / float(scaled @ scaled) / draws
     k_hat = pareto_shape(weights)
     values |= {"ess": share, "k_hat": k_hat, "reading": reading(k_hat), "draws": draws}
-    if math.isinf(model.prior.log_det):
+    if not has_proper_prior(model):
         improper = ("elbo_sampled", "elbo_sampled_error", *EVIDENCE_MEASURES)
         notes |= dict.fromkeys(improper, "an improper prior has no evidence")
         return values

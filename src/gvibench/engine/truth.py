@@ -32,7 +32,13 @@ def fingerprint(model: Model) -> str:
     """
     digest = hashlib.sha256(f"{type(model.loss).__name__} {model.beta:.12g} ".encode())
     digest.update(f"{model.loss.log_normaliser:.12g} {model.train.x.shape}".encode())
-    for array in (model.train.x, model.train.y):
+    arrays = [model.train.x, model.train.y]
+    if model.train.offset is not None:
+        arrays.append(model.train.offset)
+    if not model.prior.is_isotropic:
+        zeros = np.zeros(model.d)
+        arrays += [model.prior.gradient(zeros), model.prior.times(np.eye(model.d))]
+    for array in arrays:
         # Adding zero turns -0.0 into 0.0.
         digest.update((np.round(np.asarray(array), DECIMALS) + 0.0).astype("<f8").tobytes())
     return digest.hexdigest()[:16]

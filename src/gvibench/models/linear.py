@@ -18,8 +18,6 @@ __all__ = ["LinearModel", "SquaredLoss"]
 class SquaredLoss:
     """Squared error with its exact expectation F0 = ((y - mu)^2 + s2) / (2 sigma^2)."""
 
-    has_classes = False
-
     def __init__(self, backend: Backend, sigma: float) -> None:
         self._xp = backend.xp
         self._precision = sigma**-2.0

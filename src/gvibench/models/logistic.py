@@ -22,8 +22,6 @@ class LogisticLoss:
     not be copied.
     """
 
-    has_classes = True
-
     def __init__(self, backend: Backend, expectation: "Expectation") -> None:
         self._backend = backend
         self._expectation = expectation

@@ -70,10 +70,6 @@ class PointwiseLoss(Protocol):
     def log_normaliser(self) -> float:
         """Constant difference between the negative log-likelihood of a row and its loss."""
 
-    @property
-    def has_classes(self) -> bool:
-        """Whether the targets are the classes -1 and +1."""
-
     def log_predictive(self, mu: Array, s2: Array, y: Array) -> Array:
         """Return log E p(y | X) for X ~ N(mu, s2), exactly, as NumPy arrays."""
 
