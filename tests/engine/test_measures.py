@@ -94,7 +94,7 @@ def test_the_evidence_of_a_plane_is_that_of_quadrature():
 
 def test_the_posterior_of_linear_regression_is_exact():
     model = build(model="linear", beta=0.5, sigma=0.7)
-    x, y = model.train
+    x, y, _ = model.train
     precision = x.T @ x / 0.49 + 0.5 * np.eye(model.d)
     mean = np.linalg.solve(precision, x.T @ y / 0.49)
     factor = PrecisionFactor(model.backend, np.linalg.cholesky(precision))

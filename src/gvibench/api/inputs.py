@@ -90,7 +90,7 @@ class FeatureMap:
         if drop or categorical:
             raise UserError("'drop' and 'categorical' name columns, so X should be a data frame")
         count = values.shape[1]
-        chosen = [f"x{column}" for column in range(count)] if names is None else list(names)
+        chosen = [f"x{column}" for column in range(1, count + 1)] if names is None else list(names)
         if len(chosen) != count:
             raise UserError(f"feature_names has {len(chosen)} names for {count} columns")
         return cls(chosen, None)

@@ -109,7 +109,7 @@ def read_problem(
     if beta is not None or prior is not None:
         fields.pop("prior", None)
     fields |= {name: value for name, value in (("beta", beta), ("prior", prior)) if value is not None}
-    spec = DataSpec(dataset=NAME, split="given", intercept=intercept)
+    spec = DataSpec(dataset=NAME, split="none", scale=scale, intercept=intercept)
     names = [*features.names, *(["intercept"] if intercept else [])]
     attrs = {
         "feature_names": names,

@@ -66,7 +66,7 @@ METAVARS = {
     **dict.fromkeys(("path", "test_path"), "FILE"),
     **dict.fromkeys(("dataset", "model", "solver", "step_rule"), "NAME"),
     "step": "{X,RULE}",
-    "split": "{X,sklearn,random,first,given}",
+    "split": "{X,sklearn,random,first,given,none}",
     **dict.fromkeys(("target", "offset"), "COLUMN"),
     "positive": "LABEL",
 }

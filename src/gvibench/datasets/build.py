@@ -156,7 +156,7 @@ def _validate_size(spec: DataSpec, rows: int, columns: int) -> None:
 
 
 def _validate_split(spec: DataSpec, train_y: Floats, test_rows: int, is_classes: bool) -> None:
-    if len(train_y) == 0 or test_rows == 0:
+    if len(train_y) == 0 or (test_rows == 0 and spec.split != "none"):
         raise UserError(
             f"data set '{spec.dataset}': the split leaves {len(train_y)} training and {test_rows} "
             "test rows, but at least 1 of each is needed: change train_size or test_size"

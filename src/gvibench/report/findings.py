@@ -152,9 +152,10 @@ def _best_result(best: Mapping[Any, Any], records: Iterable[Mapping[Any, Any]]) 
     words = [
         f"**{escape_markdown(best['method'])}** (step {step}, "
         f"C0 {number(best['init_scale'])}): final gap {_gap_text(best['gap_median'])}, "
-        f"objective {number(best['objective_median'])}, {_effort_text(best)}, "
-        f"test NLL {number(best['test_nll_median'])} (sum)"
+        f"objective {number(best['objective_median'])}, {_effort_text(best)}"
     ]
+    if not isinstance(best["test_nll_median"], str):  # it is undefined without test rows
+        words.append(f", test NLL {number(best['test_nll_median'])} (sum)")
     if not isinstance(best["test_accuracy_median"], str):
         words.append(f", accuracy {number(best['test_accuracy_median'], 4)}")
     others = [row for row in records if row["best_of_solver"] and not row["is_best"]]

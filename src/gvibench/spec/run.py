@@ -88,10 +88,10 @@ class DataSpec(Spec):
     svmlight (LIBSVM)."""
     test_path: str | None = None
     """File with the test rows of your own data, for `split: given`."""
-    split: Literal["sklearn", "random", "first", "given"] = "sklearn"
+    split: Literal["sklearn", "random", "first", "given", "none"] = "sklearn"
     """`sklearn`: train_test_split as in the paper; `random`: stratified, one split per
     `split_seed`; `first`: the first `train_size` rows are for training, the others for testing;
-    `given`: the data set's own test file."""
+    `given`: the data set's own test file; `none`: all rows are for training."""
     split_seed: Annotated[int, Range(ge=0, lt=2**32)] = 42
     """Seed of the split and of the row subsample, if there is one."""
     train_size: Size | None = None

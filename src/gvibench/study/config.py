@@ -132,10 +132,11 @@ class DatasetSettings(_DataFields):
     dataset: Name | None = None
     """Name in the catalogue (default: the key). A data set can appear several times with different
     splits."""
-    split: Literal["sklearn", "random", "first", "given"] | Share | None = None
+    split: Literal["sklearn", "random", "first", "given", "none"] | Share | None = None
     """`sklearn`: train_test_split as in the paper; `random`: stratified, one split per
     `split_seed`; `first`: the first `train_size` rows are for training, the others for testing;
-    `given`: the data set's own test file. A fraction is the share of the test rows of `sklearn`."""
+    `given`: the data set's own test file; `none`: all rows are for training. A fraction is the
+    share of the test rows of `sklearn`."""
     options: dict[str, Option] = {}
     """Settings of the data set itself."""
     truth: DrawsFile | None = None

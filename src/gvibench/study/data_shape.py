@@ -92,6 +92,8 @@ def _split(spec: DataSpec, shape: Shape) -> int | None:
     if shape.rows is None:
         return None
     total = shape.rows + (shape.test_rows or 0)
+    if spec.split == "none":
+        return total
     train = _at_most(spec, "train", spec.train_size, total)
     test = _at_most(spec, "test", spec.test_size, total)
     if spec.train_size is None:

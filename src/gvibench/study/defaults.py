@@ -209,6 +209,10 @@ def _validate_split(spec: DataSpec, has_test: bool) -> None:
         raise UserError(
             f"data set '{name}': 'test_path' is only for split 'given', not for '{split}'"
         )
+    if split == "none" and (spec.train_size is not None or spec.test_size is not None):
+        raise UserError(
+            f"data set '{name}': split 'none' uses all rows: remove train_size and test_size"
+        )
     if split == "first" and spec.train_size is None:
         raise UserError(
             f"data set '{name}': split 'first' needs 'train_size', the number of rows that train"

@@ -130,6 +130,8 @@ def calibration_needs(plans: Sequence[Planned]) -> str:
     """Return what a study lacks for a reliability diagram, or an empty string."""
     if all(plan.spec.model in NO_CLASSES for plan in plans):
         return "a model of two classes: set model: logistic"
+    if all(plan.spec.data.split == "none" for plan in plans):
+        return "test rows: use another split than 'none'"
     return quality_needs(plans)
 
 

@@ -143,6 +143,11 @@ def _paper(plans: Sequence[Planned]) -> str:
     return ""
 
 
+def _test_rows(plans: Sequence[Planned]) -> str:
+    tested = all(plan.spec.data.split != "none" for plan in plans)
+    return "" if tested else "test rows, so no data set may have split 'none': list other figures"
+
+
 FIGURES: dict[str, Needs] = {
     "bias": _bias,
     "calibration": calibration_needs,
@@ -151,6 +156,8 @@ FIGURES: dict[str, Needs] = {
     "runtime": _runtime,
     "sensitivity": _sensitivity,
     "temperature": _temperature,
+    "test": _test_rows,
+    "test-time": _test_rows,
     "theory": _theory_figure,
 }
 TABLES: dict[str, Needs] = {

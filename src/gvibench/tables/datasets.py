@@ -123,8 +123,8 @@ def _distinct(specs: list[dict[str, Any]], field: str) -> str:
 
 
 def _split(data: DataSpec) -> str:
-    if data.split == "given":
-        return "given"
+    if data.split in {"given", "none"}:
+        return data.split
     if data.split == "first":
         return "first rows"
     return f"{data.split}, seed {data.split_seed}"
