@@ -20,6 +20,7 @@ MARKER = re.compile(r"^<!-- generated: (\w+) -->.*?^<!-- end -->$", re.DOTALL | 
 NAVIGATION = {
     "Tutorial": ["tutorial"],
     "How-to guides": [
+        "fit",
         "own-data",
         "run-the-paper",
         "figures",

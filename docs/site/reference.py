@@ -191,7 +191,8 @@ def _help(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
 def functions() -> str:
     """List the functions for notebooks, which Sphinx documents from their docstrings."""
     names = [name for name in gvibench.__all__ if name != "__version__"]
-    return _autodoc(f".. autofunction:: gvibench.{name}" for name in names)
+    lines = [f".. autofunction:: gvibench.{name}" for name in names]
+    return _autodoc([*lines, "", ".. autoclass:: gvibench.api.result.Fit", "   :members:"])
 
 
 def plugins() -> str:
