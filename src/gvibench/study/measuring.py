@@ -15,7 +15,7 @@ from gvibench.spec.canonical import hash_text
 from gvibench.spec.compatibility import is_reduced
 from gvibench.spec.measures import MEASURED_FIGURES, MEASURED_TABLES, OPTIMUM
 from gvibench.spec.run import RunSpec
-from gvibench.store.truths import is_shipped
+from gvibench.store.shipped_posteriors import is_shipped
 from gvibench.study.config import Study
 from gvibench.study.data_shape import shape_of, training_rows
 from gvibench.study.measure_job import MeasureJob
