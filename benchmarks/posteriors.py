@@ -29,7 +29,7 @@ from gvibench.engine.truth import fingerprint
 from gvibench.models.protocols import Rows
 from gvibench.spec.run import ProblemSpec, RunSpec
 from gvibench.store.prepared import read_prepared
-from gvibench.store.truths import FOLDER
+from gvibench.store.shipped_posteriors import FOLDER
 from gvibench.study.defaults import complete_spec
 
 PROBLEMS = {

@@ -17,7 +17,8 @@ from gvibench.models.protocols import Rows
 from gvibench.numerics.gaussian import CovarianceFactor
 from gvibench.spec.run import ProblemSpec
 from gvibench.store.prepared import read_prepared
-from gvibench.store.truths import Truth, read_shipped, shipped
+from gvibench.store.shipped_posteriors import shipped
+from gvibench.store.truths import Truth, read_shipped
 from gvibench.study.defaults import complete_spec
 from problems import build, go, prepared, rows, spec
 

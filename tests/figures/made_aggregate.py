@@ -9,6 +9,7 @@ import numpy as np
 from gvibench.spec.canonical import hash_values
 from gvibench.spec.run import DataSpec, RunSpec
 from gvibench.store.aggregates import open_aggregate
+from gvibench.store.measures import write_measures
 from gvibench.store.optima import Optimum, write_optimum
 from gvibench.store.traces import SCALARS, Trace, write_trace
 from gvibench.study.aggregate import aggregate
@@ -95,8 +96,14 @@ class Run:
         return Trace(iteration, scalars, attrs)
 
 
-def write_aggregate(folder: Path, runs, gap="optimum", title="Made", dask=None, cost="iterations"):
-    """Write traces, optima and a manifest, and return the path of their aggregate."""
+def write_aggregate(
+    folder: Path, runs, gap="optimum", title="Made", dask=None, cost="iterations", measures=()
+):
+    """Write traces, optima and a manifest, and return the path of their aggregate.
+
+    `measures` are pairs of the position of a run and its measures. Without a seed, they are those
+    of the optimum of that run.
+    """
     entries = []
     for k, run in enumerate(runs):
         path = folder / f"run-{k}.zarr.zip"
@@ -157,6 +164,15 @@ def write_aggregate(folder: Path, runs, gap="optimum", title="Made", dask=None, 
         ],
         "solver_titles": titles,
     }
+    jobs = []
+    for k, (run, result) in enumerate(measures):
+        path, entry = folder / f"measures-{k}.json", entries[run]
+        write_measures(path, [result], "c0de")
+        of = entry["path"] if result["seed"] is not None else None
+        job = {"path": str(path), "code_hash": "c0de", "run": of, "optimum": entry["optimum"]}
+        jobs.append(job)
+    if jobs:
+        head["measures"] = jobs
     manifest.write_text(json.dumps({**head, "runs": entries}))
     out = folder / "aggregate.zarr.zip"
     aggregate(manifest, out, dask=dask)

@@ -20,7 +20,7 @@ from gvibench.figures.theme import theme
 from gvibench.registry import FIGURES
 from gvibench.store.aggregates import open_aggregate
 
-ALL_NAMES = [name for name in FIGURES.built_in if name not in {"path", "bias"}]
+ALL_NAMES = [name for name in FIGURES.built_in if name not in {"path", "bias", "calibration"}]
 """Figures that all studies can have."""
 NAMES = [name for name in ALL_NAMES if name not in {"test", "time"}]
 """Figures of the fast tests. `gap` and `test-time` share the code of `test` and `time`."""

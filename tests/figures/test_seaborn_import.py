@@ -55,7 +55,7 @@ def read(folder):
 slow = [
     pytest.param(name, marks=pytest.mark.slow)
     for name in FIGURES.built_in
-    if name not in {"gap", "path", "bias"}
+    if name not in {"gap", "path", "bias", "calibration"}
 ]
 
 

@@ -69,6 +69,11 @@ def run_plan(plan, capsys=None):
         call("tune", job.choice, job.params, "--data", job.data.path, *choices)
     for job in plan.runs.values():
         call("run", job.path, job.params, "--data", job.data.path, "--choices", *job.choices)
+    for job in plan.measures.values():
+        files = {"optimum": job.optimum, "trace": job.run, "choices": job.beta}
+        options = [word for name, of in files.items() if of for word in (f"--{name}", of.path)]
+        options += ["--draws", job.truth] if job.truth else []
+        call("measure", job.path, job.params, "--data", job.data.path, *options)
     for study in plan.config.studies:
         _report(plan, study, call)
     return outcome

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from gvibench import figures
+from gvibench.engine import importance
 from gvibench.registry import FIGURES, TABLES
 from matrix.driver import rejection
 from matrix.test_settings import check_studies
@@ -92,6 +93,7 @@ def test_each_figure_and_table_is_produced_or_rejected(name, tmp_path, monkeypat
     # One format suffices, because saving three takes longer than drawing.
     monkeypatch.setattr(figures, "_save", save_svg)
     monkeypatch.setattr(figures, "UNDATED", {"svg": {}})
+    monkeypatch.setattr(importance, "MAX_EVALUATIONS", 1)  # few draws
     study = {**BASE, **AWKWARD[name], "figures": [], "tables": []}
     assert rejection(study) == ""
     accepted = {

@@ -7,7 +7,8 @@ import pytest
 import xarray as xr
 
 from gvibench.errors import UserError
-from gvibench.store.truths import FOLDER, is_shipped, read_draws, read_shipped, shipped
+from gvibench.store.shipped_posteriors import FOLDER, is_shipped, shipped
+from gvibench.store.truths import read_draws, read_shipped
 
 DRAWS = np.random.default_rng(0).standard_normal((4, 50, 3))
 

@@ -57,6 +57,7 @@ def test_aggregation_depends_on_its_own_part_of_the_plan_only():
     assert {name for name in modules if ".study." in name} == {
         "gvibench.study.aggregate",
         "gvibench.study.aggregate_columns",
+        "gvibench.study.aggregate_measures",
         "gvibench.study.aggregate_paths",
     }
 

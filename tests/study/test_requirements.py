@@ -17,6 +17,7 @@ BOUND = {"expectation": "piecewise", "record": ["objective_exact"]}
 CONSTANTS = {"solvers": ["sr-vn"], "record": ["cov_eig_min", "factor_norm"]}
 PAPER = {"datasets": ["australian_scale"], "step": "paper"}
 
+THIN = {"datasets": {"thin": {"dataset": "synthetic", "options": {"n": 20, "d": 40}}}}
 WIDE = {
     "datasets": {"wide": {"dataset": "synthetic", "options": {"n": 2000, "d": 600}}},
     "solvers": ["laplace"],
@@ -70,6 +71,7 @@ IMPOSSIBLE = [
     ("tables", "quality", {"beta": 0.0}, "beta above 0"),
     ("tables", "quality", {"solvers": ["bam"], "snapshots": 0}, "set snapshots above 0"),
     ("tables", "quality", WIDE, "set record: [covariance_factor]"),
+    ("tables", "quality", THIN, "at most as many features as rows"),
     ("figures", "calibration", PLANE, "a model of two classes"),
     ("figures", "calibration", {"gamma": 0.0}, "gamma above 0"),
     ("tables", "truth", {"gamma": 0.5}, "runs with gamma 1"),

@@ -1,5 +1,6 @@
 """Draw reliability diagrams: the observed share of a class against its predicted probability."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from gvibench.figures.lines import legend_entry
 from gvibench.figures.panels import Panels
 from gvibench.figures.style import LineStyle, line_styles_of
 
-__all__ = ["plot"]
+__all__ = ["observed_range", "plot"]
 
 OPTIMUM_STYLE = LineStyle("#000000", "-", "o")
 RANGE = (0.025, 0.975)
@@ -72,7 +73,8 @@ def _table(row: Measured) -> pd.DataFrame:
     bins = {name: values[usable].mean(axis=0) for name, values in row.bins.items()}
     kept = np.isfinite(bins["bin_count"])
     predicted, counts = bins["bin_predicted"][kept], bins["bin_count"][kept]
-    low, high = (_quantile(level, counts, predicted) for level in RANGE)
+    pairs = zip(counts.tolist(), predicted.tolist(), strict=True)
+    low, high = np.transpose([observed_range(int(count), share) for count, share in pairs])
     return pd.DataFrame(
         {
             "panel": row.panel,
@@ -86,11 +88,19 @@ def _table(row: Measured) -> pd.DataFrame:
     )
 
 
-def _quantile(level: float, count: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """Return a quantile of the observed share of bins with the given predicted share."""
-    from scipy.stats import binom
+def observed_range(count: int, share: float) -> tuple[float, float]:
+    """Return the range of the observed share of a bin whose predicted share is correct.
 
-    return np.asarray(binom.ppf(level, count, share) / count)
+    These are quantiles of the binomial distribution.
+    """
+    k = np.arange(1, count + 1)
+    choices = np.append(0.0, np.cumsum(np.log((count + 1 - k) / k)))
+    share = min(max(share, 1e-300), 1 - 1e-16)
+    hits = np.arange(count + 1)
+    chance = np.exp(choices + hits * math.log(share) + (count - hits) * math.log1p(-share))
+    total = np.cumsum(chance)
+    low, high = (min(int(np.searchsorted(total, level)), count) / count for level in RANGE)
+    return low, high
 
 
 def _draw(axes: Axes, part: pd.DataFrame, looks: Mapping[str, LineStyle]) -> None:

@@ -1,26 +1,19 @@
-"""Read posterior moments that the package ships, and draws of the user.
+"""Read posterior moments that the package ships, and draws of the user."""
 
-`posteriors/index.json` lists the shipped problems. `benchmarks/posteriors.py` computes them.
-"""
-
-import json
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gvibench.errors import UserError, one_sentence
+from gvibench.store.shipped_posteriors import FOLDER, shipped
 
-__all__ = ["FOLDER", "INDEX", "Truth", "is_shipped", "read_draws", "read_shipped", "shipped"]
+__all__ = ["Truth", "read_draws", "read_shipped"]
 
 Floats = NDArray[np.float64]
 
-FOLDER = Path(__file__).with_name("posteriors")
-INDEX = FOLDER / "index.json"
 EXPLAINED = "should contain 'draws' with the axes (draw, feature) or (chain, draw, feature)"
 MIN_DRAWS = 100
 
@@ -35,28 +28,6 @@ class Truth:
     sd_error: Floats
     source: str
     """Origin, in words."""
-
-
-def shipped() -> list[dict[str, Any]]:
-    """Return the descriptions of all shipped posteriors."""
-    entries: list[dict[str, Any]] = json.loads(INDEX.read_text())["posteriors"]
-    return entries
-
-
-def is_shipped(problem: Mapping[str, Any]) -> bool:
-    """Return whether a problem with these settings, as plain data, has a shipped posterior.
-
-    The data of the problem may still differ, e.g. because of another split.
-    """
-    data = problem["data"]
-    return any(
-        entry["dataset"] == data["dataset"]
-        and entry["options"].items() <= data["options"].items()
-        and entry["model"] == problem["model"]
-        and entry["beta"] == problem["beta"]
-        and not data.get("path")
-        for entry in shipped()
-    )
 
 
 def read_shipped(fingerprint: str) -> Truth | None:

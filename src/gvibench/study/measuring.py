@@ -12,11 +12,12 @@ from pathlib import PurePosixPath
 from gvibench.errors import UserError
 from gvibench.registry import SOLVERS
 from gvibench.spec.canonical import hash_text
+from gvibench.spec.compatibility import is_reduced
 from gvibench.spec.measures import MEASURED_FIGURES, MEASURED_TABLES, OPTIMUM
 from gvibench.spec.run import RunSpec
-from gvibench.store.truths import is_shipped
+from gvibench.store.shipped_posteriors import is_shipped
 from gvibench.study.config import Study
-from gvibench.study.data_shape import shape_of
+from gvibench.study.data_shape import shape_of, training_rows
 from gvibench.study.measure_job import MeasureJob
 from gvibench.study.plan import RunJob
 
@@ -104,7 +105,10 @@ def quality_needs(plans: Sequence[Planned]) -> str:
                 f"the covariance of '{plan.solver}' on '{plan.dataset}', which is too large to be "
                 "stored by default: set record: [covariance_factor]"
             )
-    if others or any(plan.has_optimum for plan in plans):
+    measured = [plan for plan in plans if plan in others or plan.has_optimum]
+    if measured and all(_is_wide(plan.spec) and not _is_dense(plan.spec) for plan in measured):
+        return "problems with at most as many features as rows: others store no covariance"
+    if measured:
         return ""
     return (
         "a Gaussian to measure: the optimum (set gap: optimum and beta above 0, and use a convex "
@@ -118,6 +122,19 @@ def _ends_elsewhere(spec: RunSpec) -> bool:
     Solvers may have another limit, and noise keeps stochastic runs away from the optimum.
     """
     return bool(SOLVERS.load(spec.solver).other_limit) or spec.expectation == "stochastic"
+
+
+def _is_dense(spec: RunSpec) -> bool:
+    """Return whether a run that is measured works with all features of a wide problem."""
+    solver = SOLVERS.load(spec.solver)(**spec.solver_options)
+    rows, columns = training_rows(spec.data) or 0, shape_of(spec.data).columns or 0
+    return _ends_elsewhere(spec) and not is_reduced(spec, solver, rows, columns)
+
+
+def _is_wide(spec: RunSpec) -> bool:
+    """Return whether a problem is known to have more features than training rows."""
+    columns, rows = shape_of(spec.data).columns, training_rows(spec.data)
+    return columns is not None and rows is not None and columns + spec.data.intercept > rows
 
 
 def _stores_covariance(spec: RunSpec) -> bool:
