@@ -95,8 +95,8 @@ def _plain(value: Any) -> Any:
         return type(value)(_plain(inner) for inner in value)
     if isinstance(value, PathLike):
         return str(value)
-    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
-        return value.item()
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
     return value
 
 
@@ -228,7 +228,7 @@ def _as_study(runs: Sequence[xr.Dataset], gap: str) -> xr.Dataset:
 def _optimal_objective(spec: RunSpec) -> float:
     """Return the optimal objective of a run's problem, or NaN if there is no optimum."""
     problem = spec.problem()
-    if not MODELS.load(problem.model).convex or problem.beta == 0:
+    if not MODELS.load(problem.model).convex or not problem.penalises:
         return np.nan
     return _compute_optimum(problem.canonical())
 

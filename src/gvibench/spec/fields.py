@@ -10,6 +10,7 @@ from typing import Annotated, Any
 __all__ = [
     "LARGEST",
     "SMALLEST",
+    "Computable",
     "Count",
     "Name",
     "NonNegative",
