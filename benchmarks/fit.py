@@ -3,12 +3,12 @@
     python benchmarks/fit.py --data phishing --data covtype
     python benchmarks/fit.py --data wdbc --numpyro ENV/bin/python --pymc ENV/bin/python
 
-All methods get the same rows and the same prior N(0, I / beta) in memory, and one thread. CPU seconds
-of `fit` and scikit-learn (`newton-cholesky`, tol 1e-6) alternate in one process; the table has
-medians and the median of the ratios. The peers run in their own environments (`pip install numpyro`,
-`pip install pymc`). They write their Gaussian now and then, and `fit` computes its exact ELBO. The
-table has the CPU seconds until the ELBO stays within a distance of the optimum, without compilation,
-for the best of three learning rates; the time of the other two is not counted.
+All methods get the same rows and the same prior N(0, I / beta) in memory, and one thread. CPU
+seconds of `fit` and scikit-learn (`newton-cholesky`, tol 1e-6) alternate in one process; the result
+has medians and the median of the ratios. The peers run in their own environments (`pip install
+numpyro`, `pip install pymc`). They write their Gaussian now and then, and we compute its exact
+ELBO. The result has the CPU seconds until the ELBO stays within a distance of the optimum, without
+compilation, for the best of three learning rates; the time of the other two is not counted.
 """
 
 import argparse
@@ -50,9 +50,7 @@ def fit(x, y):
 
 
 def point_estimate(x, y):
-    method = LogisticRegression(
-        solver="newton-cholesky", tol=1e-6, C=1 / BETA, fit_intercept=False
-    )
+    method = LogisticRegression(solver="newton-cholesky", tol=1e-6, C=1 / BETA, fit_intercept=False)
     with threadpool_limits(1):
         return method.fit(x, y)
 
@@ -67,14 +65,18 @@ def against_scikit_learn(x, y):
     ours, theirs = np.median(rounds, axis=0)
     optimum = find_optimum(result.spec.problem(), result._problem.data)
     best = optimum.attrs["objective"]
-    return {
-        "fit": ours,
-        "scikit-learn": theirs,
-        "ratio": float(np.median([a / b for a, b in rounds])),
-        "evaluations": result.evaluations,
-        "gap": result.objective - best,
-        "relative gap": (result.objective - best) / abs(best),
-    }, result, -optimum.attrs["neg_elbo"]
+    return (
+        {
+            "fit": ours,
+            "scikit-learn": theirs,
+            "ratio": float(np.median([a / b for a, b in rounds])),
+            "evaluations": result.evaluations,
+            "gap": result.objective - best,
+            "relative gap": (result.objective - best) / abs(best),
+        },
+        result,
+        -optimum.attrs["neg_elbo"],
+    )
 
 
 def elbo_of(result):
@@ -94,7 +96,7 @@ def elbo_of(result):
 def time_to_targets(python, peer, x, y, result, best, budget):
     """Return the CPU seconds of a peer until each target, for its best learning rate."""
     elbo = elbo_of(result)
-    found = {target: (np.inf, None) for target in TARGETS}
+    found = dict.fromkeys(TARGETS, (np.inf, None))
     closest = np.inf
     with tempfile.TemporaryDirectory() as folder:
         given, out = Path(folder) / "data.npz", Path(folder) / "out.npz"
@@ -103,9 +105,7 @@ def time_to_targets(python, peer, x, y, result, best, budget):
             words = [python, PEERS, peer, given, out, str(rate), str(BETA), str(budget)]
             subprocess.run(list(map(str, words)), check=True)
             with np.load(out) as kept:
-                gaps = [
-                    best - elbo(m, c) for m, c in zip(kept["mean"], kept["lower"], strict=True)
-                ]
+                gaps = [best - elbo(m, c) for m, c in zip(kept["mean"], kept["lower"], strict=True)]
                 seconds = kept["seconds"]
             closest = min(closest, min(gaps))
             for target in TARGETS:

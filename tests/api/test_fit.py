@@ -282,9 +282,7 @@ def test_predictions_do_not_depend_on_the_units_of_features(columns, factor, shi
     x, y = rng.standard_normal((40, columns)), np.arange(40) % 2
     plain = gvi.fit(x, y, tolerance=1e-7)
     other = gvi.fit(factor * x + shift, y, tolerance=1e-7)
-    assert np.allclose(
-        plain.predict_proba(x), other.predict_proba(factor * x + shift), atol=1e-6
-    )
+    assert np.allclose(plain.predict_proba(x), other.predict_proba(factor * x + shift), atol=1e-6)
 
 
 def test_a_fit_does_not_load_what_it_does_not_use():

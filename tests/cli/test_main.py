@@ -110,6 +110,7 @@ PROBLEM = {
     "--data": Case("synthetic.zarr.zip", "notes.md"),
     "--model": Case("linear", "cubic", {"--data-option": "targets=real"}),
     "--beta": Case("0.5", "-1"),
+    "--prior": Case('{"precision": {"x1": 2.0}, "mean": 0.5}', "strong"),
     "--gamma": Case("0.5", "much"),
     "--sigma": Case("2", "0", REGRESSION),
     "--expectation": Case("gauss-hermite", "magic"),

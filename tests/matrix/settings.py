@@ -48,11 +48,16 @@ TABLE = {**OWN, "path": "{folder}/table.csv"}
 
 # Keys of a study, a data set, a solver, and a solver within a data set.
 ANYWHERE = {
-    "model": ok("logistic", "linear", "non-convex") + bad("probit", "did you mean|should be"),
+    "model": ok("logistic", "linear", "non-convex", "probit")
+    + bad("probitt", "did you mean|should be")
+    + bad("poisson", "needs counts, but the targets"),
+    "prior": ok({"mean": 0.5}, {"precision": 2.0}, {"precision": {"x1": 0.0}, "mean": {"x2": 1.0}})
+    + bad({"mean": [0.0, 1.0]}, "has 2 numbers, but 'wdbc' has")
+    + bad({"precision": [[1.0, 2.0], [2.0, 1.0]]}, "should be positive semi-definite"),
     "gamma": ok(0.0, 0.001, 0.1, 1.0, 3.0) + bad(-1.0, "greater than or equal to 0"),
     "sigma": ok(0.01, 1.0, 30.0, **LINEAR) + bad(0.0, "greater than 0", **LINEAR),
     "expectation": ok("piecewise", "exact", "gauss-hermite", "stochastic")
-    + bad("piecewise", "no approximation", **LINEAR),
+    + bad("piecewise", "does not support expectation 'piecewise'", **LINEAR),
     "pieces": ok(3, 4, 20, 200, **PIECEWISE) + bad(2, "greater than or equal to 3", **PIECEWISE),
     "piece_degree": ok("linear", "quadratic", **PIECEWISE),
     "nodes": ok(1, 20, 200, expectation="gauss-hermite") + bad(0, "greater than or equal to 1"),

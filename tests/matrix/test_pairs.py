@@ -20,7 +20,8 @@ FACTORS = {
     "estimator": ["price", "reparam", "stl"],
     "minibatches": ["independent", "epoch"],
     "batch": [20, "all"],
-    "model": ["logistic", "linear", "non-convex"],
+    "model": ["logistic", "linear", "non-convex", "probit"],
+    "prior": [{"precision": 0.3}, {"mean": 0.5, "precision": {"x1": 2.0, "x2": 0.0}}],
     "device": ["auto", "cpu"],
     "dtype": ["float64", "float32"],
     "pack": [1, 2],
@@ -39,7 +40,7 @@ NEEDED = {
 """Settings without which a solver is always rejected."""
 STEPS = {"gd": 1e-4, "gd-chol": 1e-4, "bw-gd": 1e-3, "fb-gvi": 1e-3, "svgd-density": 1e-5}
 IMPOSSIBLE = (
-    "the linear model needs no approximation",
+    "model '(linear|probit)' does not support expectation",
     "cannot work in the basis of the rows",
     "has no test file|has no test rows",
     "records nothing exact|objective_exact",
@@ -89,7 +90,7 @@ def study_of(row, folder):
         stop = {"iterations": 10**6, "seconds": 0.02, "record_every": 50}
     elif row["stop"] == "tolerance":
         stop |= {"tolerance": 5.0}
-    fields = ("expectation", "model", "device", "dtype", "pack", "threads", "record")
+    fields = ("expectation", "model", "prior", "device", "dtype", "pack", "threads", "record")
     if row["expectation"] == "stochastic":
         fields += ("estimator", "minibatches", "batch")
     return {

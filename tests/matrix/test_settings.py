@@ -25,6 +25,7 @@ def keys_with_values():
         "Study": {*settings.ANYWHERE, *settings.OF_STUDIES},
         "DatasetSettings": {*settings.ANYWHERE, *settings.OF_DATASETS},
         "SolverSettings": {*settings.ANYWHERE, *settings.OF_SOLVERS},
+        "PriorSettings": {"mean", "precision"},  # values of `prior` in `ANYWHERE`
         "Tuning": set(settings.OF_TUNING),
         "LogGrid": set(settings.OF_GRIDS),
         "StepSettings": {"rule", "step"},  # values of `step` in `ANYWHERE`
@@ -107,7 +108,7 @@ def filled(value, folder):
 # Values that conflict with the rest of the study only at some levels.
 ONLY_SOMEWHERE = {
     # Models and expectations that differ within a data set cannot be compared.
-    r"^(model|gamma|sigma|beta)-\d+-solver": "",
+    r"^(model|gamma|sigma|beta|prior)-\d+-solver": "",
     r"^expectation-\d+-solver": "objective_exact",
     r"^record-3-solver": "",
 }

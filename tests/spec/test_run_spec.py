@@ -18,7 +18,7 @@ def test_canonical_json_is_stable():
         '"test_size":null,"train_size":null},"device":"auto","dtype":"float64",'
         '"estimator":"price","expectation":"exact","form":"auto","gamma":1.0,"init_scale":1.0,"iterations":1000,'
         '"mean_scale":1.0,"minibatches":"independent","model":"logistic","nodes":20,"piece_degree":"quadratic","pieces":20,'
-        '"record":[],"record_every":1,"samples":10,"seconds":null,"seed":0,"sigma":1.0,'
+        '"prior":null,"record":[],"record_every":1,"samples":10,"seconds":null,"seed":0,"sigma":1.0,'
         '"snapshots":32,"solver":"vn","solver_options":{},"step":0.1,"step_options":{},'
         '"step_rule":"constant",'
         '"test_every":"log","threads":1,"tolerance":null}'

@@ -48,3 +48,44 @@ def test_probit_and_poisson_reach_the_report(tmp_path):
         undefined = {row["test_accuracy_median"] == "undefined" for row in rows}
         assert undefined == {name == "poisson"}
     assert project.executed() == set()
+
+
+@pytest.mark.slow
+def test_priors_reach_the_report(tmp_path):
+    data = {"dataset": "synthetic", "options": {"n": 60, "d": 3}, "intercept": True}
+    shared = {
+        **STUDY,
+        "step": "auto",
+        "iterations": 60,
+        "tables": ["performance", "datasets", "runs"],
+    }
+    shared |= {"datasets": {"first": data}, "solvers": {"vn": {}, "gd-chol": {}}, "beta": 0.5}
+    weak = {"precision": {"intercept": 0.01}}
+    studies = {
+        "weak": {**shared, "prior": weak},
+        "flat": {**shared, "prior": {"precision": {"intercept": 0.0}}},
+        "levels": {
+            **shared,
+            "datasets": {"first": {**data, "prior": {"precision": [1.0, 2.0, 3.0, 0.1]}}},
+            "solvers": {"vn": {"prior": {"mean": 0.5}}, "VN-tuned": {"solver": "vn"}},
+            "step": "tuned",
+            "tuning": {"rounds": 1, "init_scales": [0.3], "seeds": [1000], "rows": 30},
+        },
+        "vary": {**shared, "solvers": ["vn"], "vary": {"prior": [weak, {"mean": {"x1": 1.0}}]}},
+    }
+    project = Project.create(tmp_path / "project", STUDY)
+    project.configure_all(studies)
+    project.snakemake()
+    for name in studies:
+        assert_complete(project, name)
+        rows = rows_of(project, name)
+        undefined = {row["neg_elbo_median"] == "undefined" for row in rows}
+        assert undefined == {name == "flat"}
+        if name in {"weak", "flat", "vary"}:
+            assert all(abs(float(row["gap_max"])) < 1e-8 for row in rows if row["solver"] == "vn")
+    facts = (project.folder / "results/weak/tables/datasets.md").read_text()
+    assert "0.5 (prior precision intercept: 0.01)" in facts
+    # A weaker prior lets the intercept move, so that the problems have different optima.
+    optima = {row["objective_min"] for name in ("weak", "flat") for row in rows_of(project, name)}
+    assert len({f"{float(value):.6f}" for value in optima}) == 2
+    assert project.executed() == set()

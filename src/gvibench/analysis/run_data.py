@@ -34,6 +34,8 @@ class RunData:
         spec = self._spec
         if spec["model"] == "non-convex":
             return "the model is not convex"
+        if spec.get("prior") is not None:
+            return "the prior is not a multiple of the identity with mean 0"
         if spec["gamma"] != 1:
             return "gamma is not 1"
         if spec["expectation"] != "exact":

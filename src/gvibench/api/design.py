@@ -44,8 +44,8 @@ class Scaling:
         constant = np.flatnonzero(scale <= 1e-15 * np.abs(mean))
         if len(constant):
             raise UserError(
-                f"X: column '{names[constant[0]]}' has the same value in all {len(x)} rows: remove it, or use "
-                "scale='none'"
+                f"X: column '{names[constant[0]]}' has the same value in all {len(x)} rows: remove "
+                "it, or use scale='none'"
             )
         return cls(mean, scale, intercept)
 

@@ -28,9 +28,7 @@ PROBLEM_SETTINGS = (
 """Settings of `read_problem`."""
 
 
-def fit(
-    X: Any, y: Any = None, *, model: str = "auto", solver: str = "vn", **settings: Any
-) -> Fit:
+def fit(X: Any, y: Any = None, *, model: str = "auto", solver: str = "vn", **settings: Any) -> Fit:
     """Approximate the posterior of a regression model by a Gaussian.
 
     Parameters

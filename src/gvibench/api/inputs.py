@@ -4,14 +4,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gvibench.datasets.encode import Encoding
 from gvibench.datasets.read import read_npz, read_svmlight
-from gvibench.datasets.table import is_parquet, read_table
+from gvibench.datasets.table import read_table
 from gvibench.errors import UserError, suggest
 from gvibench.spec.catalogue import is_npz
 
@@ -26,6 +26,15 @@ Values = dict[str, NDArray[Any]] | Floats
 """Features as given: named columns, or a matrix of numbers."""
 
 
+class _Content(NamedTuple):
+    """Content of a file, with the targets and the offset to use."""
+
+    values: Any
+    y: Any
+    offset: Any
+    names: list[str] = []
+
+
 @dataclass(frozen=True)
 class Inputs:
     """Rows as given: features, targets and offset."""
@@ -33,6 +42,8 @@ class Inputs:
     values: Values
     y: NDArray[Any] | None
     offset: Floats | None
+    names: Collection[str] = ()
+    """Names of the columns of a matrix, if its file has them."""
 
     @property
     def rows(self) -> int:
@@ -49,8 +60,9 @@ def read_inputs(
 
     Columns in `as_text` of a file are text, even if their cells are numbers.
     """
+    names: list[str] = []
     if isinstance(X, str | PathLike):
-        X, y = _read_file(Path(X).expanduser(), y, as_text)
+        X, y, offset, names = _read_file(Path(X).expanduser(), y, offset, as_text)
     columns = _columns_of(X)
     values: Values = _matrix(X) if columns is None else columns
     if columns is not None:
@@ -60,6 +72,7 @@ def read_inputs(
         values,
         None if y is None else _vector(y, "y", rows),
         None if offset is None else numbers(offset, "offset", rows),
+        names,
     )
 
 
@@ -79,7 +92,7 @@ class FeatureMap:
         *,
         categorical: Collection[str] = (),
         drop: Collection[str] = (),
-        names: Collection[str] | None = None,
+        names: Collection[str] = (),
     ) -> "FeatureMap":
         """Return the map for training rows. `names` are those of the columns of a matrix."""
         if isinstance(values, dict):
@@ -90,7 +103,7 @@ class FeatureMap:
         if drop or categorical:
             raise UserError("'drop' and 'categorical' name columns, so X should be a data frame")
         count = values.shape[1]
-        chosen = [f"x{column}" for column in range(1, count + 1)] if names is None else list(names)
+        chosen = list(names or [f"x{column}" for column in range(1, count + 1)])
         if len(chosen) != count:
             raise UserError(f"feature_names has {len(chosen)} names for {count} columns")
         return cls(chosen, None)
@@ -135,20 +148,21 @@ def _vector(values: Any, name: str, rows: int) -> NDArray[Any]:
     return vector
 
 
-def _read_file(path: Path, y: Any, as_text: Collection[str]) -> tuple[Any, Any]:
+def _read_file(path: Path, y: Any, offset: Any, as_text: Collection[str]) -> _Content:
     """Return the content of a file: named columns, or a matrix and its targets."""
     ending = Path(path.stem).suffix if path.suffix in {".gz", ".bz2"} else path.suffix
-    is_table = is_parquet(path) or (not is_npz(str(path)) and ending.lower() not in SVMLIGHT)
-    if is_table:
+    is_matrix = is_npz(str(path)) or ending.lower() in SVMLIGHT
+    if not is_matrix:
         columns = read_table(path, as_text=as_text)
-        return columns, list(columns)[-1] if y is None else y
+        return _Content(columns, list(columns)[-1] if y is None else y, offset)
     if y is not None:
         raise UserError(f"{path} contains its targets: leave out y")
     if is_npz(str(path)):
-        table, _ = read_npz(path)
-    else:
-        (table,) = read_svmlight([path], zero_based="auto")
-    return table.x, table.y
+        arrays, _ = read_npz(path)
+        given = arrays.offset if offset is None else offset
+        return _Content(arrays.x, arrays.y, given, list(arrays.feature_names))
+    (table,) = read_svmlight([path], zero_based="auto")
+    return _Content(table.x, table.y, offset)
 
 
 def _columns_of(X: Any) -> dict[str, NDArray[Any]] | None:

@@ -24,7 +24,7 @@ class Posterior:
     def predictor(self, rows: Floats) -> tuple[Floats, Floats]:
         """Return mean and variance of x'theta for each row x."""
         white = self.coordinates(rows) @ self.lower
-        return rows @ self.mean, np.vecdot(white, white)
+        return np.asarray(rows @ self.mean), np.vecdot(white, white)
 
     def coordinates(self, rows: Floats) -> Floats:
         """Return rows in the coordinates of the factor."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,13 +76,13 @@ def read_problem(
     beta: float | None = None,
     prior: Mapping[str, Any] | None = None,
     sigma: float | None = None,
-    scale: str = "standardize",
+    scale: Literal["standardize", "none"] = "standardize",
     intercept: bool = True,
     positive: Any = None,
     drop: Collection[str] = (),
     categorical: Collection[str] = (),
     offset: Any = None,
-    feature_names: Collection[str] | None = None,
+    feature_names: Collection[str] = (),
 ) -> Problem:
     """Read the user's data and choose what is left open. `fit` documents the parameters."""
     if model != "auto":
@@ -96,7 +96,7 @@ def read_problem(
     if given.rows < 2:
         raise UserError("X has one row, but a fit needs at least two")
     features = FeatureMap.learn(
-        given.values, categorical=categorical, drop=drop, names=feature_names
+        given.values, categorical=categorical, drop=drop, names=feature_names or given.names
     )
     x = features.apply(given.values)
     standardize = scale == "standardize"
@@ -108,7 +108,8 @@ def read_problem(
         fields |= _linear_fields(design, targets.y, given.offset, sigma, intercept, notes)
     if beta is not None or prior is not None:
         fields.pop("prior", None)
-    fields |= {name: value for name, value in (("beta", beta), ("prior", prior)) if value is not None}
+    chosen = {"beta": beta, "prior": prior}
+    fields |= {name: value for name, value in chosen.items() if value is not None}
     spec = DataSpec(dataset=NAME, split="none", scale=scale, intercept=intercept)
     names = [*features.names, *(["intercept"] if intercept else [])]
     attrs = {

@@ -36,9 +36,7 @@ class Fit:
     `scale="none"`, and followed by the intercept. `feature_names` names them.
     """
 
-    def __init__(
-        self, problem: Problem, spec: RunSpec, posterior: Posterior, trace: Trace
-    ) -> None:
+    def __init__(self, problem: Problem, spec: RunSpec, posterior: Posterior, trace: Trace) -> None:
         self._problem = problem
         self._posterior = posterior
         self._trace = trace
@@ -142,7 +140,7 @@ class Fit:
         response = self._response(X, offset)
         if self.classes is None:
             return response
-        return np.array(self.classes)[(response > 0.5).astype(int)]
+        return np.asarray(np.array(self.classes)[(response > 0.5).astype(int)])
 
     def _response(self, X: Any, offset: Any) -> Floats:
         given = self._problem.read(X, offset=offset)
@@ -205,7 +203,7 @@ class Fit:
             raise UserError("to_inference_data needs ArviZ: pip install arviz") from error
 
         values = {"coefficients": self.draw(draws, seed)[None]}
-        names = {
+        names: dict[str, Any] = {
             "coords": {"feature": self.feature_names},
             "dims": {"coefficients": ["feature"]},
         }

@@ -65,5 +65,3 @@ def to_dataset(trace: Trace) -> xr.Dataset:
 
 OWN_PARAMETERS = {"data", "dataset", "solver", "options"}
 """Fields that `run` takes as named parameters."""
-
-

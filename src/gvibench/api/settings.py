@@ -26,6 +26,6 @@ def plain(value: Any) -> Any:
         return type(value)(plain(inner) for inner in value)
     if isinstance(value, PathLike):
         return str(value)
-    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
-        return value.item()
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
     return value

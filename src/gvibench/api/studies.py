@@ -187,7 +187,7 @@ def as_study(runs: Sequence[xr.Dataset], optima: Sequence[float] | None) -> xr.D
 def _optimal_objective(spec: RunSpec) -> float:
     """Return the optimal objective of a run's problem, or NaN if there is no optimum."""
     problem = spec.problem()
-    if not MODELS.load(problem.model).convex or problem.beta == 0:
+    if not MODELS.load(problem.model).convex or not problem.penalises:
         return np.nan
     return _compute_optimum(problem.canonical())
 

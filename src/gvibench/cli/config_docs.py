@@ -17,7 +17,7 @@ from gvibench.registry import DATASETS, SOLVERS
 from gvibench.spec.catalogue import Setting, entry
 from gvibench.spec.documentation import documentation
 from gvibench.spec.run import DataSpec, RunSpec
-from gvibench.spec.validate import model_of
+from gvibench.spec.validate import kind_of, model_of
 from gvibench.store.files import atomic_path
 from gvibench.study.config import MODELS, Config, Settings, Study
 
@@ -62,7 +62,8 @@ HEADER = """\
 def settings_help(kind: type[BaseModel]) -> dict[str, str]:
     """Return the documentation of a model's fields, from the specs where the model has none."""
     inherited = {**documentation(DataSpec), **documentation(RunSpec)}
-    return {name: text or inherited.get(name, "") for name, text in documentation(kind).items()}
+    own = documentation(kind_of(kind))
+    return {name: text or inherited.get(name, "") for name, text in own.items()}
 
 
 def default_config() -> str:

@@ -16,7 +16,8 @@ from gvibench.registry import DATASETS, MODELS, SOLVERS
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-    from gvibench.spec.run import ProblemSpec, Spec
+    from gvibench.spec.run import ProblemSpec
+    from gvibench.spec.specs import Spec
 
 __all__ = [
     "add_data_flags",
@@ -29,7 +30,7 @@ __all__ = [
 Problem = TypeVar("Problem", bound="ProblemSpec")
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "problem": ("model", "beta", "gamma", "sigma"),
+    "problem": ("model", "beta", "prior", "gamma", "sigma"),
     "expectations": (
         *("expectation", "pieces", "piece_degree", "nodes"),
         *("batch", "samples", "minibatches", "estimator"),
@@ -69,6 +70,7 @@ METAVARS = {
     "split": "{X,sklearn,random,first,given,none}",
     **dict.fromkeys(("target", "offset"), "COLUMN"),
     "positive": "LABEL",
+    "prior": "JSON",
 }
 
 
@@ -218,6 +220,8 @@ def spec_of(options: argparse.Namespace, kind: type[Problem]) -> Problem:
     given = vars(options)
     fields = [name for name in kind.names() if name != "data"]  # --data names a file
     values = {name: given[name] for name in fields if given.get(name) is not None}
+    if "prior" in values:
+        values["prior"] = _mapping(values["prior"], "--prior")
     if "solver" in kind.names():
         values["solver_options"] = _pairs(options.solver_option, "--solver-option")
         values["step_options"] = _pairs(options.step_option, "--step-option")
@@ -231,6 +235,16 @@ def validate_flags_beside_spec(options: argparse.Namespace, kind: "type[Spec]") 
         if value is not None and (name in settings or name.startswith("data.")):
             flag = _flag(name.removeprefix("data."))
             raise UserError(f"--spec contains all settings: leave out {flag}, or --spec")
+
+
+def _mapping(text: str, flag: str) -> dict[str, Any]:
+    try:
+        values = json.loads(text)
+    except ValueError:
+        values = None
+    if not isinstance(values, dict):
+        raise UserError(f'{flag} takes JSON such as {{"precision": {{"x1": 2.0}}}}, got \'{text}\'')
+    return values
 
 
 def _pairs(given: Sequence[str] | None, flag: str) -> dict[str, Any]:

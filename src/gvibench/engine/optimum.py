@@ -54,7 +54,7 @@ def find_optimum(spec: ProblemSpec, data: Prepared, *, code_hash: str = "") -> O
             f"the model '{spec.model}' has no unique optimum: measure gaps from the best value "
             "seen with 'gap: best-seen'"
         )
-    if spec.beta == 0:
+    if not spec.penalises:
         raise UserError(
             "with beta = 0 an optimum may not exist: measure gaps from the best value seen with "
             "'gap: best-seen', or set beta above 0"
@@ -100,14 +100,17 @@ def _identity(spec: ProblemSpec, code: str) -> dict[str, Any]:
 def _find(spec: ProblemSpec, data: Prepared, backend: Backend, code: str) -> Optimum:
     n, d = data.train_x.shape
     train, test = models.rows_of(data)
-    reduction = reduce_problem(data.train_x, data.test_x, np.zeros(d)) if d > n else None
+    reduction = None
+    if d > n and spec.prior is None:  # other priors are not invariant to rotations
+        reduction = reduce_problem(data.train_x, data.test_x, np.zeros(d))
     if reduction is not None:
         train, test = train._replace(x=reduction.train_x), test._replace(x=reduction.test_x)
     multiplicity = 1 if reduction is None else reduction.multiplicity
+    names = models.names_of(data)
 
     def model_at(gamma: float) -> Model:
         run = _as_run(spec.replace(gamma=gamma))
-        return models.build(run, backend, train, test, multiplicity=multiplicity)
+        return models.build(run, backend, train, test, multiplicity=multiplicity, names=names)
 
     model = model_at(spec.gamma)
     mean, oracle, iterations, _ = maximise_posterior(model, np.zeros(model.d))

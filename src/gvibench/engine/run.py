@@ -109,7 +109,10 @@ class Run:
             test = test._replace(x=self.reduction.test_x)
             mean = self.reduction.mean
         multiplicity = 1 if self.reduction is None else self.reduction.multiplicity
-        self.model = models.build(self.spec, backend, train, test, multiplicity=multiplicity)
+        names = models.names_of(data)
+        self.model = models.build(
+            self.spec, backend, train, test, multiplicity=multiplicity, names=names
+        )
         self._mean: Array = backend.asarray(mean)
 
     @property

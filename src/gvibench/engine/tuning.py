@@ -124,9 +124,8 @@ class Trials:
         # The loss of a share of the rows is about that share of the whole loss. With beta and gamma
         # multiplied by the share and steps divided by it, each solver takes the path that it would
         # take on the whole problem if each of these rows occurred several times.
-        scaled = {name: self.share * self._template[name] for name in ("beta", "gamma")}
         own = {"step": step / self.share, "init_scale": scale, "seed": seed}
-        return RunSpec.from_dict({**self._template, **scaled, **own})
+        return RunSpec.from_dict({**self._template, **own}).scaled(self.share)
 
 
 def _trial(key: Key, run: Run) -> Trial:

@@ -4,13 +4,19 @@ All formulas with the prior are in this module. A model adds them to the sums ov
 """
 
 import math
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol
 
+from gvibench.errors import UserError, suggest
 from gvibench.models.protocols import Curvature
 from gvibench.numerics.base import Array, Backend
 from gvibench.numerics.gaussian import Factor
+from gvibench.spec.run import ProblemSpec
 
-__all__ = ["GaussianPrior", "IsotropicPrior", "Prior"]
+__all__ = ["GaussianPrior", "IsotropicPrior", "Prior", "build_prior"]
+
+MAX_LISTED = 20
+"""Maximum number of features that a message lists."""
 
 
 class Prior(Protocol):
@@ -142,3 +148,49 @@ class GaussianPrior:
         if kind == "factor":
             return self.precision @ factor.root()
         return factor.congruence(self.precision) if kind == "whitened" else self.precision
+
+
+def build_prior(
+    spec: ProblemSpec, backend: Backend, names: Sequence[str], multiplicity: int = 1
+) -> Prior:
+    """Return the prior of a problem whose features have these names."""
+    if spec.prior is None:
+        return IsotropicPrior(backend, spec.beta, len(names), multiplicity)
+    import numpy as np  # imported here, because planning loads models without NumPy
+
+    settings = spec.prior
+    if settings.length not in {None, len(names)}:
+        raise UserError(
+            f"prior: 'mean' or 'precision' has {settings.length} numbers, but "
+            f"'{spec.data.dataset}' has {len(names)} features, including the intercept"
+        )
+    mean = _by_feature(settings.mean, 0.0, names, spec)
+    default = spec.beta if settings.precision is None else settings.precision
+    precision = _by_feature(default, spec.beta, names, spec)
+    return GaussianPrior(backend, mean, np.diag(precision) if precision.ndim == 1 else precision)
+
+
+def _by_feature(values: Any, default: float, names: Sequence[str], spec: ProblemSpec) -> Any:
+    """Return an array from a number, a list, or a mapping from names of features."""
+    import numpy as np
+
+    if isinstance(values, list):
+        return np.array(values)
+    if not isinstance(values, dict):
+        return np.full(len(names), values)
+    array = np.full(len(names), default)
+    for name, value in values.items():
+        # The name of a nominal column stands for all its levels: "job" for "job=clerk".
+        chosen = [k for k, known in enumerate(names) if name in {known, known.partition("=")[0]}]
+        if not chosen:
+            raise UserError(
+                f"prior: '{spec.data.dataset}' has no feature '{name}'{suggest(name, names)}; "
+                f"available: {_listed(names)}"
+            )
+        array[chosen] = value
+    return array
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = names if len(names) <= MAX_LISTED else [*names[: MAX_LISTED - 1], "…", names[-1]]
+    return ", ".join(shown)

@@ -46,7 +46,7 @@ class Laplace(Solver):
             return "uses all rows: choose an expectation other than 'stochastic'"
         if not MODELS.load(spec.model).convex:
             return "needs a convex model"
-        return "needs beta and gamma above 0" if spec.gamma == 0 or spec.beta == 0 else ""
+        return "" if spec.gamma > 0 and spec.penalises else "needs beta and gamma above 0"
 
     def step(self, state: State, model: Model, rho: float) -> State:
         if state.iteration > 0:
@@ -68,4 +68,6 @@ class Laplace(Solver):
         return loss + 0.5 * log_det - 0.5 * model.prior.log_det + normaliser
 
     def results(self, state: State) -> dict[str, float]:
-        return {"laplace_evidence": float(state.memory[0])} if state.memory else {}
+        # With a flat prior there is no evidence.
+        known = state.memory and math.isfinite(state.memory[0])
+        return {"laplace_evidence": float(state.memory[0])} if known else {}

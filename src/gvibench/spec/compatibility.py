@@ -7,7 +7,10 @@ from gvibench.errors import UserError
 from gvibench.registry import MODELS, SOLVERS
 from gvibench.spec.run import ProblemSpec, RunSpec
 
-__all__ = ["is_reduced", "validate_limitation", "validate_model", "validate_targets"]
+__all__ = [
+    *("is_reduced", "validate_limitation", "validate_model"),
+    *("validate_prior", "validate_targets"),
+]
 
 TARGETS = {"classes": "two classes", "real": "real numbers", "counts": "counts"}
 """Kinds of targets, in words."""
@@ -28,8 +31,8 @@ class Symmetry(Protocol):
 def is_reduced(spec: RunSpec, solver: Symmetry, n: int, d: int) -> bool:
     """Return whether a run works in the span of its n rows; raise UserError if it cannot as asked.
 
-    A reduced run solves the same problem in fewer coordinates. That requires a solver and a model
-    that are invariant to rotations.
+    A reduced run solves the same problem in fewer coordinates. That requires a solver, a model and
+    a prior that are invariant to rotations.
     """
     wanted = spec.form == "reduced" or solver.rotated
     if not wanted and (spec.form != "auto" or d <= n):
@@ -37,13 +40,15 @@ def is_reduced(spec: RunSpec, solver: Symmetry, n: int, d: int) -> bool:
     possible = (
         (solver.rotation_invariant or solver.rotated)
         and MODELS.load(spec.model).rotation_invariant
+        and spec.prior is None
         # A stochastic run draws in its own coordinates: in other coordinates it is another run.
         and (spec.expectation != "stochastic" or solver.rotated)
     )
+    prior = "" if spec.prior is None else ", the setting 'prior'"
     if wanted and (not possible or (spec.form == "dense" and solver.rotated)):
         raise UserError(
             f"solver '{spec.solver}' cannot work in the basis of the rows with model "
-            f"'{spec.model}', expectation '{spec.expectation}' and form '{spec.form}': "
+            f"'{spec.model}', expectation '{spec.expectation}'{prior} and form '{spec.form}': "
             "choose another solver or form"
         )
     if possible and "covariance_factor_path" in spec.record:
@@ -68,6 +73,26 @@ def validate_model(spec: ProblemSpec) -> None:
         listed = " or ".join(f"'{name}'" for name in supported)
         raise UserError(
             f"model '{spec.model}' does not support expectation '{spec.expectation}': use {listed}"
+        )
+
+
+def validate_prior(spec: ProblemSpec, columns: int | None) -> None:
+    """Raise UserError if a prior does not fit the features, as far as a plan can know them.
+
+    `columns` is the number of columns before the intercept is added, if it is known.
+    """
+    prior, data = spec.prior, spec.data
+    if prior is None:
+        return
+    d = None if columns is None else columns + int(data.intercept)
+    if prior.length is not None and d is not None and prior.length != d:
+        raise UserError(
+            f"prior: 'mean' or 'precision' has {prior.length} numbers, but '{data.dataset}' has "
+            f"{d} features, {'including' if data.intercept else 'without'} an intercept"
+        )
+    if "intercept" in prior.features and not data.intercept and data.path is None:
+        raise UserError(
+            f"prior: '{data.dataset}' has no intercept: set 'intercept: true' for the data set"
         )
 
 

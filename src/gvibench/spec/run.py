@@ -7,12 +7,10 @@ what the plan wrote, a job reads with `from_dict`.
 """
 
 import dataclasses
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from gvibench.spec.canonical import canonical_json, hash_text
 from gvibench.spec.fields import (
     Count,
     Label,
@@ -25,56 +23,13 @@ from gvibench.spec.fields import (
     Size,
 )
 from gvibench.spec.metrics import EXTRA_RECORDS
+from gvibench.spec.prior import PriorSettings
+from gvibench.spec.specs import Spec
 
-__all__ = ["LOG_POINTS", "DataSpec", "ProblemSpec", "RunSpec", "Spec", "group_name"]
+__all__ = ["LOG_POINTS", "DataSpec", "ProblemSpec", "RunSpec", "group_name"]
 
 LOG_POINTS = 200
 """Number of records of a logarithmic schedule, before duplicates are removed."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Spec:
-    """Base class of specs."""
-
-    def __post_init__(self) -> None:
-        # 1 and 1.0 are equal, so they must have the same canonical JSON.
-        for name in _float_fields(type(self)):  # type: ignore[arg-type]
-            value = getattr(self, name)
-            if type(value) is int:
-                object.__setattr__(self, name, float(value))
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """Return the names of all fields."""
-        return tuple(field.name for field in dataclasses.fields(cls))
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the spec that `to_dict` describes; its values have been validated before."""
-        missing, unknown = set(cls.names()) - set(values), set(values) - set(cls.names())
-        if missing or unknown:
-            raise ValueError(f"wrong fields in a spec: {', '.join(sorted(missing | unknown))}")
-        return cls(**values)
-
-    def check(self) -> None:
-        """Raise ValueError if two fields contradict each other."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain data, ready for JSON."""
-        return {name: _plain(getattr(self, name)) for name in self.names()}
-
-    def replace(self, **changes: Any) -> Self:
-        """Return a copy with some fields changed."""
-        return dataclasses.replace(self, **changes)
-
-    def canonical(self) -> str:
-        """Return the spec as JSON with sorted keys, no spaces and all fields."""
-        return canonical_json(self.to_dict())
-
-    @property
-    def spec_hash(self) -> str:
-        """Hash that identifies this spec, 16 hexadecimal digits."""
-        return hash_text(self.canonical())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +89,9 @@ class ProblemSpec(Spec):
     sum m_j^2 / (1 + m_j^2) on the mean. `gvibench models` lists the available ones."""
     beta: NonNegative
     """Coefficient of |theta|^2 / 2 in the loss: the prior precision at gamma = 1."""
+    prior: PriorSettings | None = None
+    """Mean and precision of a Gaussian prior that differs from N(0, I / beta), e.g.
+    `{precision: {intercept: 0.01}}`."""
     gamma: NonNegative = 1.0
     """Temperature of the entropy: 1 is variational inference, 0 variational optimisation."""
     sigma: Positive = 1.0
@@ -164,7 +122,31 @@ class ProblemSpec(Spec):
         """Return the spec that `to_dict` describes; its values have been validated before."""
         if not isinstance(values.get("data"), Mapping):
             raise ValueError("a spec has no data")
-        return super().from_dict({**values, "data": DataSpec.from_dict(values["data"])})
+        nested: dict[str, Any] = {"data": DataSpec.from_dict(values["data"])}
+        if isinstance(values.get("prior"), Mapping):
+            nested["prior"] = PriorSettings.from_dict(values["prior"])
+        return super().from_dict({**values, **nested})
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # Equal priors must have equal specs: one number for all features is beta.
+        prior = self.prior
+        if prior is not None and isinstance(prior.precision, float):
+            object.__setattr__(self, "beta", prior.precision)
+            prior = prior.replace(precision=None)
+        if prior is not None and prior.is_default:
+            prior = None
+        object.__setattr__(self, "prior", prior)
+
+    @property
+    def penalises(self) -> bool:
+        """Whether the prior is not flat everywhere. With a flat prior, there may be no optimum."""
+        return self.beta > 0 if self.prior is None else self.prior.penalises(self.beta)
+
+    def scaled(self, share: float) -> Self:
+        """Return the problem or run with the precision and gamma multiplied by a number."""
+        prior = None if self.prior is None else self.prior.scaled(share)
+        return self.replace(beta=share * self.beta, gamma=share * self.gamma, prior=prior)
 
     def unused_fields(self) -> set[str]:
         """Return the fields that make no difference to this problem or run."""
@@ -267,21 +249,3 @@ class RunSpec(ProblemSpec):
 def group_name(seed: int) -> str:
     """Return the name of a run's group in a file with several runs."""
     return f"seed-{seed}"
-
-
-@functools.cache
-def _float_fields(kind: Any) -> tuple[str, ...]:
-    """Return the fields of a spec that hold floating-point numbers."""
-    return tuple(
-        field.name
-        for field in dataclasses.fields(kind)
-        if field.type in {Positive, NonNegative, Positive | None, NonNegative | None}
-    )
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Spec):
-        return value.to_dict()
-    if isinstance(value, tuple):
-        return list(value)
-    return dict(value) if isinstance(value, Mapping) else value

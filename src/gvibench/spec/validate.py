@@ -6,6 +6,7 @@ turns the first error into one sentence. Jobs read what the plan has validated w
 
 import dataclasses
 import functools
+import operator
 import re
 import typing
 from collections.abc import Callable, Iterable, Mapping
@@ -21,14 +22,16 @@ from pydantic import (
 )
 
 from gvibench.errors import UserError, suggest
-from gvibench.spec.run import DataSpec, Spec
+from gvibench.spec.run import DataSpec
+from gvibench.spec.specs import Spec
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-__all__ = ["StrictModel", "explain", "model_of", "parse"]
+__all__ = ["StrictModel", "explain", "kind_of", "model_of", "parse"]
 
 Kind = TypeVar("Kind")
+_KINDS: dict[type[BaseModel], Any] = {}
 Location = tuple[int | str, ...]
 """Keys that lead to a value in a nested mapping."""
 
@@ -54,19 +57,34 @@ def _derived_model(kind: Any) -> type[BaseModel]:
     for field in dataclasses.fields(kind):
         fields[field.name] = (_annotation(hints[field.name]), _default(field))
     checks = {"check": model_validator(mode="after")(_check_with(kind))}
-    return create_model(
+    model = create_model(
         kind.__name__,
         __base__=StrictModel,
+        __doc__=kind.__doc__,
         __validators__=checks if issubclass(kind, Spec) else {},  # type: ignore[arg-type]
         **fields,
     )
+    _KINDS[model] = kind
+    return model
+
+
+def kind_of(model: type[BaseModel]) -> type:
+    """Return the dataclass that a model was derived from, or the model itself."""
+    kind: type = _KINDS.get(model, model)
+    return kind
 
 
 def _annotation(hint: Any) -> Any:
-    if dataclasses.is_dataclass(hint):
-        return model_of(hint)  # type: ignore[arg-type]
+    if _is_spec(hint):
+        return model_of(hint)
+    if any(map(_is_spec, typing.get_args(hint))):  # a nested spec or None
+        return functools.reduce(operator.or_, map(_annotation, typing.get_args(hint)))
     # YAML and JSON have lists where a spec has tuples.
     return Annotated[hint, Strict(False)] if typing.get_origin(hint) is tuple else hint
+
+
+def _is_spec(hint: Any) -> bool:
+    return isinstance(hint, type) and dataclasses.is_dataclass(hint)
 
 
 def _default(field: "dataclasses.Field[Any]") -> Any:
@@ -133,7 +151,7 @@ def _input(value: Any) -> Any:
 
 
 def _output(value: Any) -> Any:
-    return DataSpec(**dict(value)) if isinstance(value, BaseModel) else value
+    return _KINDS[type(value)](**dict(value)) if isinstance(value, BaseModel) else value
 
 
 def explain(error: ValidationError, names_at: Callable[[Location], Iterable[str]]) -> str:

@@ -20,7 +20,9 @@ from pydantic import (
 )
 
 from gvibench.spec.fields import Count, Name, NonNegative, Option, Seed
-from gvibench.spec.run import DataSpec, RunSpec, Spec
+from gvibench.spec.prior import PriorSettings
+from gvibench.spec.run import DataSpec, RunSpec
+from gvibench.spec.specs import Spec
 from gvibench.spec.validate import StrictModel, model_of, parse
 from gvibench.study.config_fields import (
     MAX_RUNS,
@@ -292,6 +294,7 @@ def _names_at(place: tuple[int | str, ...]) -> Iterable[str]:
         "local": LocalWorkers,
         "slurm": SlurmWorkers,
         "workers": WorkerRange,
+        "prior": model_of(PriorSettings),
         "LogGrid": LogGrid,
         "StepSettings": StepSettings,
         "steps": LogGrid,
@@ -305,6 +308,7 @@ MODELS: tuple[type[BaseModel], ...] = (
     Study,
     DatasetSettings,
     SolverSettings,
+    model_of(PriorSettings),
     Tuning,
     LogGrid,
     StepSettings,

@@ -214,7 +214,7 @@ def _beta(
 
 def _has_optimum(study: Study, problem: ProblemSpec) -> bool:
     # A model that is not convex has several optima, and without a prior there may be none.
-    return study.gap == "optimum" and MODELS.load(problem.model).convex and problem.beta > 0
+    return study.gap == "optimum" and MODELS.load(problem.model).convex and problem.penalises
 
 
 def _optimum(

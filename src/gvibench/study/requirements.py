@@ -116,6 +116,8 @@ def _lacks_for_theory(plan: Planned) -> str:
     model = MODELS.load(spec.model)
     if not (model.convex and model.smooth):
         return "runs with a convex model whose second derivatives are bounded"
+    if spec.prior is not None:
+        return "runs without 'prior'"
     if spec.gamma != 1:
         return "runs with gamma 1"
     if spec.expectation != "exact":

@@ -12,17 +12,19 @@ from typing import Any
 
 from gvibench.errors import UserError, suggest
 from gvibench.registry import MODELS, SOLVERS
+from gvibench.spec.canonical import hash_values
 from gvibench.spec.catalogue import find, target_kind
 from gvibench.spec.compatibility import (
     is_reduced,
     validate_limitation,
     validate_model,
+    validate_prior,
     validate_targets,
 )
 from gvibench.spec.run import DataSpec, RunSpec
 from gvibench.spec.validate import parse
 from gvibench.study.config import DatasetSettings, Settings, SolverSettings, Study
-from gvibench.study.data_shape import training_rows, validate_data
+from gvibench.study.data_shape import shape_of, training_rows, validate_data
 from gvibench.study.defaults import complete_data
 from gvibench.study.plan import solver_title
 from gvibench.study.resources import sizes
@@ -30,6 +32,8 @@ from gvibench.study.step_settings import PLACEHOLDER, TUNED, Steps, read_steps
 
 __all__ = ["Variant", "validate_titles", "validate_variation", "variants"]
 
+MAX_LABEL = 80
+"""Maximum length of a value in a label. A longer one is replaced by its hash."""
 OF_DATA = "data."
 """Prefix of the fields of a data set in `vary`."""
 
@@ -143,6 +147,7 @@ def _changed(
     beta_tuned = values.setdefault("beta", find(data).beta) == TUNED
     if beta_tuned:
         values["beta"] = PLACEHOLDER
+        _validate_tuned_beta(values.get("prior"), where)
     for step, scale in pairs:
         spec = parse(RunSpec, {**values, **steps.fields(step), "init_scale": scale}, where)
         with _located(where):
@@ -168,6 +173,7 @@ def _validate_combination(spec: RunSpec, beta_tuned: bool) -> None:
     rows, columns = sizes(spec.data)
     is_reduced(spec, solver, training_rows(spec.data) or rows, columns)
     validate_model(spec)
+    validate_prior(spec, shape_of(spec.data).columns)
     validate_targets(spec, [target_kind(spec.data)])
     if beta_tuned and not MODELS.load(spec.model).convex:
         raise UserError(
@@ -175,6 +181,15 @@ def _validate_combination(spec: RunSpec, beta_tuned: bool) -> None:
             "number"
         )
 
+
+def _validate_tuned_beta(prior: Any, where: str) -> None:
+    """Raise UserError if the prior replaces the tuned beta of all features."""
+    precision = dict(prior or {}).get("precision")
+    if isinstance(precision, int | float | list):
+        raise UserError(
+            f"{where}: beta is 'tuned', but prior.precision sets the precision of all features: "
+            "set one of them"
+        )
 
 
 def _merge(layers: list[Settings]) -> dict[str, Any]:
@@ -211,4 +226,6 @@ def _mapping(values: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:
 
 def _label(value: Any) -> str:
     text = repr(value) if isinstance(value, float) else str(value)
+    if len(text) > MAX_LABEL:  # e.g. a prior with one number per feature
+        text = hash_values(value)[:8]
     return "".join(c if c.isalnum() or c in ".+-" else "-" for c in text)

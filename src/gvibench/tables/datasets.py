@@ -112,7 +112,7 @@ def _facts(
         "training rows": str(n_train),
         "test rows": str(n_test),
         "features": str(d),
-        "beta": _distinct(specs, "beta"),
+        "beta": ", ".join(unique(map(_prior, specs))),
         "gamma": _distinct(specs, "gamma"),
         "iterations": _distinct(specs, "iterations"),
     }
@@ -120,6 +120,22 @@ def _facts(
 
 def _distinct(specs: list[dict[str, Any]], field: str) -> str:
     return ", ".join(_word(value) for value in unique(spec[field] for spec in specs))
+
+
+def _prior(spec: dict[str, Any]) -> str:
+    """Return beta, with the settings of a prior that differs from N(0, I / beta)."""
+    beta, settings = _word(spec["beta"]), spec.get("prior")
+    if settings is None:
+        return beta
+    parts = [(name, settings[name]) for name in ("mean", "precision") if settings[name]]
+    words = [f"prior {name} {_by_name(value)}" for name, value in parts]
+    return f"{beta} ({'; '.join(words)})"
+
+
+def _by_name(value: Any) -> str:
+    if isinstance(value, dict) and len(value) <= MAX_LISTED:
+        return ", ".join(f"{name}: {number(inner)}" for name, inner in value.items())
+    return "by feature" if isinstance(value, dict | list) else number(value)
 
 
 def _split(data: DataSpec) -> str:
