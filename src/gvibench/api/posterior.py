@@ -48,7 +48,7 @@ class Posterior:
     def standard_deviations(self) -> Floats:
         """Return the standard deviation of each coordinate."""
         if self.reduction is None:
-            return np.sqrt(np.vecdot(self.lower, self.lower))
+            return np.asarray(np.sqrt(np.vecdot(self.lower, self.lower)))
         return np.sqrt(np.diag(self.covariance()))
 
     def covariance(self) -> Floats:

@@ -169,7 +169,9 @@ class Run:
         except Stopped as cause:
             reason = f"{cause} after {self.state.iteration} iterations"
             if cause.failed:
-                self._end("failed", reason)
+                far = self.state.iteration == 0
+                advice = ": use a smaller init_scale or mean_scale" if far else ""
+                self._end("failed", reason + advice)
             self._budget, self._ended = reason, True
         except Diverged as cause:
             if self._steps_between_syncs == 1:

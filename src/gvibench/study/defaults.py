@@ -1,11 +1,13 @@
 """Complete specs with the defaults of the data set and the default step rule."""
 
 import contextlib
+import re
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Any, TypeVar
 
 from gvibench.errors import UserError, suggest
-from gvibench.registry import MODELS, SOLVERS, STEP_RULES
+from gvibench.registry import DATASETS, MODELS, SOLVERS, STEP_RULES
 from gvibench.spec.catalogue import Setting, find, target_kind
 from gvibench.spec.compatibility import validate_limitation, validate_model
 from gvibench.spec.fields import Option
@@ -110,6 +112,8 @@ def complete_data(
     """
     given = {name: value for name, value in values.items() if value is not None}
     given |= _split_share(given, from_text=from_text)
+    if "dataset" not in given and isinstance(given.get("path"), str):
+        given["dataset"] = _name_of_file(given["path"])
     spec = parse(DataSpec, given, "data", from_text=from_text)
     entry = find(spec)
     split = spec.split if "split" in given else entry.split
@@ -173,6 +177,13 @@ def _validate_columns(spec: DataSpec) -> None:
         raise UserError(f"{where}: column '{spec.target}' is both 'target' and 'offset'")
     if both := set(spec.drop) & set(spec.categorical):
         raise UserError(f"{where}: column '{min(both)}' is in both 'drop' and 'categorical'")
+
+
+def _name_of_file(path: str) -> str:
+    """Return a name for the data in a file: its name, without characters that names cannot have."""
+    file = PurePath(path)
+    name = file.name if file.stem in DATASETS.names() else file.stem
+    return re.sub(r"^[^A-Za-z0-9]+", "", re.sub(r"[^A-Za-z0-9_.+-]+", "-", name)) or "data"
 
 
 def _complete_options(
