@@ -62,7 +62,7 @@ class PlainText:
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
         from pydantic_core import core_schema
 
-        given = [core_schema.str_schema(), core_schema.float_schema()]
+        given: list[Any] = [core_schema.str_schema(), core_schema.float_schema()]
         return core_schema.no_info_before_validator_function(
             _as_text, handler(source), json_schema_input_schema=core_schema.union_schema(given)
         )
