@@ -200,6 +200,6 @@ def test_the_code_hash_of_runs_does_not_include_the_api():
 def test_real_targets_in_a_file_need_no_option(tmp_path):
     x = np.random.default_rng(0).standard_normal((60, 2))
     np.savez(tmp_path / "mine.npz", X=x, y=x @ [1.0, 2.0] + 3.0)
-    settings = {"path": str(tmp_path / "mine.npz"), "intercept": True, "beta": 1e-3}
+    settings = {"path": str(tmp_path / "mine.npz"), "scale": "none", "beta": 1e-3}
     trace = gvibench.run("mine", "vn", model="linear", step=1.0, iterations=3, **settings)
     assert np.allclose(trace["mean"].values[-1], [1.0, 2.0, 3.0], atol=0.01)

@@ -24,7 +24,9 @@ import coverage
 
 PARSERS = (
     *("datasets.build", "datasets.mnist", "datasets.read", "datasets.split", "datasets.user_file"),
+    *("datasets.encode", "datasets.table", "datasets.targets"),
     *("spec.catalogue", "spec.run", "spec.validate"),
+    *("store.delimited", "store.own_columns", "store.own_files"),
     *("store.prepared", "store.traces", "store.zarrzip"),
     *("study.config", "study.defaults", "study.expand", "study.variants"),
 )

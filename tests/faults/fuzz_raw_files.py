@@ -1,4 +1,4 @@
-"""Fuzz the readers of raw data files: svmlight, npz and idx."""
+"""Fuzz the readers of raw data files: svmlight, CSV, npz and idx."""
 
 import bz2
 import contextlib
@@ -32,6 +32,11 @@ SVMLIGHT = (
     b"2 1:1\r\n1 1:2\r\n2 1:3\r\n1 1:4\r\n2 1:5\r\n1 1:6\r\n",
     b"+1 5:1e-3\n-1 1:1e3\n+1 2:1\n-1 1:.5\n-1 3:1.\n+1 1:1 2:1 3:1 4:1 5:1",
 )
+CSV = (
+    b"age,job,pays\n" + b"31,smith,yes\n44,clerk,no\n29.5,clerk,yes\n18,baker,no\n" * 4,
+    b'a;"b;c";y\r\n1;2;0\r\n-3e2;"4";1\r\n5;7;0\r\n2;2;1\r\n5;1;0\r\n',
+    b"1\t2\t0\n3\t4\t1\n5\t7\t0\n6\t1\t1\n2\t8\t0\n",
+)
 DATA_FLAGS = (
     (),
     ("--scale", "standardize"),
@@ -61,6 +66,11 @@ def _user_files(folder: Path) -> list[Target]:
             return pack(mutate_bytes(rng, content)), rng.choice(DATA_FLAGS)
         return mutate_bytes(rng, pack(content)), rng.choice(DATA_FLAGS)
 
+    def make_csv(rng: random.Random, k: int) -> Input:
+        pack = rng.choice((bytes, bytes, gzip.compress))
+        flags = (*DATA_FLAGS, ("--drop", "job"), ("--categorical", "age"), ("--offset", "age"))
+        return pack(mutate_bytes(rng, rng.choice(CSV))), rng.choice(flags)
+
     def make_npz(rng: random.Random, k: int) -> Input:
         content = archives[k % len(archives)]
         if k >= len(archives):
@@ -85,6 +95,7 @@ def _user_files(folder: Path) -> list[Target]:
 
     return [
         Target("svmlight", 2500, make_svmlight, lambda x: feed("raw.svm", x), "raw.svm|'mine'"),
+        Target("csv", 1500, make_csv, lambda x: feed("raw.csv", x), "raw.csv|'mine'"),
         Target("npz", 1500, make_npz, lambda x: feed("raw.npz", x), "raw.npz|'mine'"),
         Target("train and test file", 500, make_two_files, feed_two_files, "train|test|'mine'"),
     ]

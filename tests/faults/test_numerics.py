@@ -93,6 +93,7 @@ def prepared(tmp_path_factory):
         np.savez(folder / f"{name}.npz", X=x, y=y)
         out = folder / f"{name}.zarr.zip"
         words = ["--dataset", name, "--path", str(folder / f"{name}.npz"), "--out", str(out)]
+        words += ["--scale", "none", "--no-intercept"]
         assert cli.main(["prepare", *words]) == 0
         prepared[name] = read_prepared(out)
     return prepared
@@ -152,7 +153,7 @@ def test_one_class_in_the_test_rows(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "flags", "message"),
     [
-        (1, (), "cannot split the 1 rows"),
+        (1, (), "has 1 row, but at least 2 are needed"),
         (2, (), "have the same label"),
         (4, ("--train-size", "1"), "have the same label"),
         (4, ("--split", "first", "--train-size", "4"), "0 test rows"),
@@ -192,7 +193,8 @@ def test_tables_show_only_finite_numbers(tmp_path):
     for name in ("separable", "huge", "tiny"):
         x, y = STRESS[name]()
         np.savez(tmp_path / f"{name}.npz", X=x, y=y)
-        paths[name] = {"path": str(tmp_path / f"{name}.npz")}
+        settings = {"scale": "none", "intercept": False, "beta": 0.1}
+        paths[name] = {"path": str(tmp_path / f"{name}.npz"), **settings}
     study = Study(
         {
             "datasets": paths,

@@ -120,7 +120,7 @@ OF_DATASETS = {
     + bad("{folder}/own.npz", "another name"),
     "test_path": ok("{folder}/own.svm", path="{folder}/own.svm", split="given", **OWN)
     + bad("{folder}/own.svm", "path"),
-    "target": ok("answer", **TABLE) + bad("anser", "did you mean 'answer'", **TABLE),
+    "target": ok("answer", **TABLE) + bad("answers", "did you mean 'answer'", **TABLE),
     "positive": ok("no", **TABLE)
     + bad("maybe", "no row has the label 'maybe'", **TABLE)
     + bad(True, "in quotes", **TABLE)

@@ -66,13 +66,17 @@ def test_planning_does_not_import_numerics():
     assert folders("gvibench.study.expand") <= {"study", "store", "spec"}
 
 
-def test_planning_loads_neither_numpy_nor_plotting():
+def test_planning_loads_neither_numpy_nor_plotting(tmp_path):
+    own = tmp_path / "credit.csv"
+    own.write_text("age,job,pays\n" + "31,a,yes\n44,b,no\n" * 10)
     heavy = ("numpy", "scipy", "xarray", "pandas", "matplotlib", "dask", "sklearn", "numba")
     code = (
         "import sys; from pathlib import Path\n"
         "from gvibench.study.config import load_config\n"
         "from gvibench.study.expand import expand\n"
-        "study = {'datasets': ['wdbc', 'leukemia'], 'solvers': ['vn', 'sr-vn', 'ng-flow'],\n"
+        f"own = {str(own)!r}\n"
+        "data = {'wdbc': {}, 'leukemia': {}, 'mine': {'path': own, 'positive': 'yes'}}\n"
+        "study = {'datasets': data, 'solvers': ['vn', 'sr-vn', 'ng-flow'],\n"
         "         'step': 'tuned', 'iterations': 10}\n"
         "plan = expand(load_config({'studies': {'s': study}}))\n"
         "[job.params for job in plan.runs.values()]\n"

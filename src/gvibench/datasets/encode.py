@@ -18,6 +18,8 @@ from gvibench.store.labels import sort_levels
 __all__ = ["Encoding", "as_levels", "finite_numbers", "reject_constant"]
 
 Floats = NDArray[np.float64]
+NO_VALUE = "no value"
+FILL_IN = "fill in or remove these rows, or drop the column"
 
 
 @dataclass(frozen=True)
@@ -166,22 +168,25 @@ def finite_numbers(values: NDArray[Any], name: str, where: str) -> Floats:
             "cell, or list the column under 'categorical' or 'drop'"
         )
     numbers = np.asarray(values, dtype=np.float64)
-    for wrong, problem in (
-        (np.isnan(numbers), "no value"),
-        (np.isinf(numbers), "an infinite value"),
-        (np.abs(numbers) > MAX_VALUE, f"a value above {MAX_VALUE:g}, whose products overflow,"),
-    ):
+    for wrong, problem in ((np.isnan(numbers), NO_VALUE), (np.isinf(numbers), "an infinite value")):
         if wrong.any():
             raise UserError(_problem(where, name, wrong, problem))
+    large = np.abs(numbers) > MAX_VALUE
+    if large.any():
+        problem = f"a value above {MAX_VALUE:g}"
+        advice = "products of such values overflow, so scale the columns first"
+        raise UserError(_problem(where, name, large, problem, advice))
     return numbers
 
 
-def _problem(where: str, name: str, wrong: NDArray[np.bool_], problem: str) -> str:
+def _problem(
+    where: str, name: str, wrong: NDArray[np.bool_], problem: str, advice: str = FILL_IN
+) -> str:
     count = int(np.count_nonzero(wrong))
     rows = "1 row" if count == 1 else f"{count} rows"
     return (
         f"{where}: column '{name}' has {problem} in {rows}, first in data row "
-        f"{int(np.argmax(wrong)) + 1}: fill in or remove these rows, or drop the column"
+        f"{int(np.argmax(wrong)) + 1}: {advice}"
     )
 
 
@@ -189,7 +194,7 @@ def _texts(values: NDArray[Any], name: str, where: str) -> list[str]:
     texts = as_levels(values)
     missing = np.array([text is None for text in texts])
     if missing.any():
-        raise UserError(_problem(where, name, missing, "no value"))
+        raise UserError(_problem(where, name, missing, NO_VALUE))
     return texts  # type: ignore[return-value]
 
 

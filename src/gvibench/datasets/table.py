@@ -19,7 +19,7 @@ __all__ = ["Columns", "is_parquet", "read_table"]
 Columns = dict[str, NDArray[Any]]
 """Columns by name: float64 numbers with NaN for missing values, or text with None for them."""
 
-BLOCK_CELLS = 1_000_000
+BLOCK_CELLS = 100_000
 """Maximum number of cells that are kept as text at the same time."""
 MOSTLY = 0.5
 """Share of numbers above which text in a column is considered a mistake."""
@@ -174,10 +174,11 @@ def _from_arrow(column: "pyarrow.ChunkedArray", as_text: bool, where: str) -> ND
         return np.full(len(column), np.nan)
     if not (is_numeric or types.is_boolean(kind) or _is_text(kind)):
         raise UserError(f"{where} is of type {kind}, not numbers or text: convert it, or drop it")
-    values = column.to_pylist()
     if not as_text and not _is_text(kind):
-        numbers = (np.nan if value is None else float(value) for value in values)
-        return np.fromiter(numbers, np.float64, len(values))
+        whole = column.cast(kind)
+        numbers = (whole.cast("int8") if types.is_boolean(kind) else whole).cast("float64")
+        return np.asarray(numbers.to_numpy(), dtype=np.float64)
+    values = column.to_pylist()
     texts = np.empty(len(values), dtype=object)
     texts[:] = [None if _is_gap(value) else _text(value) for value in values]
     return texts

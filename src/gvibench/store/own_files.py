@@ -44,6 +44,8 @@ class Column(NamedTuple):
     numeric: bool
     levels: frozenset[str] | None
     """Different values, missing ones apart, as text; None if they are unknown."""
+    seen: int = 0
+    """Number of different values in the rows that have been read."""
 
 
 class OwnFile(NamedTuple):
@@ -157,15 +159,17 @@ def _inspect_table(path: Path, size: int) -> OwnFile:
             if len(values[place]) <= MAX_LEVELS:
                 values[place] |= new
     details = tuple(
-        Column(
-            name, is_numeric, frozenset(found) if is_small and len(found) <= MAX_LEVELS else None
-        )
+        Column(name, is_numeric, _listed(found) if is_small else None, len(found))
         for name, is_numeric, found in zip(layout.names, numeric, values, strict=True)
     )
     facts = OwnFile("table", columns=len(layout.names), names=layout.names, details=details)
     if is_small:
         return facts._replace(rows=count, rows_estimate=count)
     return facts._replace(rows_estimate=_estimate_rows(path, size))
+
+
+def _listed(found: set[str]) -> frozenset[str] | None:
+    return frozenset(found) if len(found) <= MAX_LEVELS else None
 
 
 def _whole_rows(path: Path) -> int:
@@ -193,12 +197,12 @@ def _inspect_parquet(path: str) -> OwnFile:
         raise UserError(f"{path} has two columns '{twice}': give them different names")
     details = []
     for place, field in enumerate(fields):
-        levels = None
+        found: set[str] = set()
         if table is not None:
-            found = {_plain(value) for value in table.column(place).unique().to_pylist()}
-            known = frozenset(value for value in found if value is not None)
-            levels = known if len(known) <= MAX_LEVELS else None
-        details.append(Column(field.name, "string" not in str(field.type), levels))
+            texts = map(_plain, table.column(place).unique().to_pylist())
+            found = {text for text in texts if text is not None}
+        levels = _listed(found) if table is not None else None
+        details.append(Column(field.name, "string" not in str(field.type), levels, len(found)))
     return OwnFile(
         "parquet",
         rows,

@@ -12,8 +12,6 @@ from gvibench.store.own_files import Column, OwnFile, family_of, inspect
 
 __all__ = ["OwnData", "describe", "read_own_data"]
 
-MANY_FEATURES = 1000
-"""Assumed number of one-hot columns of a nominal column with unknown levels."""
 MAX_SHOWN = 8
 """Maximum number of names in a list."""
 
@@ -162,4 +160,4 @@ def _split(spec: DataSpec) -> str:
 
 
 def _one_hot(column: Column) -> int:
-    return MANY_FEATURES if column.levels is None else max(1, len(column.levels) - 1)
+    return max(1, column.seen - 1)
