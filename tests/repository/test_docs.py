@@ -49,6 +49,7 @@ SPECIAL_PAGES = {
             "tutorial",
         )
     ),
+    "docs/posterior-quality.md",
     "docs/way-of-a-number.md",
 }
 """Pages that have a separate test."""
@@ -105,6 +106,15 @@ def test_reading_traces(reader):
 def test_readme(reader):
     reader.follow(PAGES["README.md"])
     assert (reader.project.folder / "results/mine/report/index.html").stat().st_size > 0
+
+
+@pytest.mark.slow
+def test_judging_posteriors(reader):
+    reader.follow(PAGES["docs/posterior-quality.md"])
+    results = reader.project.folder / "results/quality"
+    assert "Fit to the posterior" in (results / "tables/quality.md").read_text()
+    assert "NUTS" in (results / "tables/truth.md").read_text()
+    assert (results / "figures/calibration.png").stat().st_size > 0
 
 
 def test_page_on_configs(reader):

@@ -1,6 +1,7 @@
 """Test reading draws of the user, and the posteriors that the package ships."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -93,3 +94,11 @@ def test_settings_of_a_shipped_problem():
     assert not is_shipped({**problem, "beta": 0.2})
     assert not is_shipped({**problem, "model": "probit"})
     assert not is_shipped({**problem, "data": {"dataset": "wdbc", "options": {}, "path": "a.csv"}})
+
+
+def test_the_documentation_lists_the_shipped_posteriors():
+    page = (Path(__file__).parents[2] / "docs/posterior-quality.md").read_text()
+    for entry in shipped():
+        fewest = min(entry["ess_min"].values())
+        cells = f"| {entry['n']} | {entry['d']} | {entry['r_hat_max']:.4f} | {fewest:,} |"
+        assert sum(cells in line and entry["dataset"] in line for line in page.splitlines()) == 1
