@@ -24,7 +24,7 @@ def specs(**changes):
 @pytest.mark.parametrize(
     ("prior", "sentence"),
     [
-        ({"precison": 1.0}, "unknown key 'studies.s.prior.precison' .did you mean 'precision'"),
+        ({"precisio": 1.0}, "unknown key 'studies.s.prior.precisio' .did you mean 'precision'"),
         ({"precision": -1.0}, "'studies.s.prior.precision' should be greater than or equal to 0"),
         (
             {"precision": [1.0, -2.0, 1.0]},
