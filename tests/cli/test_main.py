@@ -199,7 +199,7 @@ CASES: dict[str, dict[str, Case]] = {
         "name": Case("other-vn", "class", touched=["other_vn"]),
         "--into": Case("deep", "notes.md", touched=["deep"]),
     },
-    "check": {"what": Case("solver", "model"), "name": Case("vn", "vm")},
+    "check": {"what": Case("solver", "figure"), "name": Case("vn", "vm")},
     "doctor": {"--device": Case("cpu", "tpu")},
 }
 

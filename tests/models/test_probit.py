@@ -11,7 +11,7 @@ from gvibench.engine.optimum_search import descend
 from gvibench.models.map_estimate import maximise_posterior
 from gvibench.models.probit import FAR, WIDE, ProbitLoss
 
-WIDTHS = (1e-8, 0.1, 0.999, 1.001, 3.0, 15.99, 16.01, 300.0)
+WIDTHS = (1e-8, 0.1, 0.4999, 0.5001, 0.999, 1.001, 3.0, 15.99, 16.01, 300.0)
 
 
 @pytest.fixture(scope="module")

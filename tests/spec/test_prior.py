@@ -24,7 +24,7 @@ def specs(**changes):
 @pytest.mark.parametrize(
     ("prior", "sentence"),
     [
-        ({"precison": 1.0}, "unknown key 'studies.s.prior.precison' .did you mean 'precision'"),
+        ({"precisio": 1.0}, "unknown key 'studies.s.prior.precisio' .did you mean 'precision'"),
         ({"precision": -1.0}, "'studies.s.prior.precision' should be greater than or equal to 0"),
         (
             {"precision": [1.0, -2.0, 1.0]},
@@ -103,3 +103,11 @@ def test_scaling_multiplies_all_precisions():
     scaled = run.scaled(0.5)
     assert (scaled.beta, scaled.gamma) == (1.0, 0.5)
     assert scaled.prior == PriorSettings(mean=1.0, precision={"x1": 2.0})
+
+
+def test_long_priors_have_short_labels():
+    matrix = [[1.0 + (i == j) for j in range(3)] for i in range(3)]
+    plan = study(vary={"prior": [{"precision": matrix}, {"precision": [1.0, 2.0, 3.0]}]})
+    folders = {path.split("/")[-2] for path in plan.runs}
+    assert len(folders) == 2
+    assert all(len(folder) < 80 for folder in folders)

@@ -127,6 +127,7 @@ OTHERS = {
     **{"train_size": 9, "test_size": 9, "scale": "standardize", "intercept": True},
     **{"target": "c", "positive": "yes", "drop": ["a"], "categorical": ["b"], "offset": "e"},
     **{"options": {"n": 9}, "model": "linear", "beta": 9.0, "gamma": 9.0, "sigma": 9.0},
+    **{"prior": {"mean": 9.0, "precision": None}},
     **{"expectation": "stochastic", "pieces": 9, "piece_degree": "linear", "nodes": 9},
     **{"batch": 9, "samples": 9, "minibatches": "epoch", "estimator": "stl"},
     **{"solver_options": {"kernel": "centred"}, "form": "dense"},

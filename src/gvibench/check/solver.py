@@ -7,7 +7,7 @@ from gvibench.check.solver_checks import CHECKS
 from gvibench.check.subject import CheckFailed, CheckSkipped, Subject
 from gvibench.registry import SOLVERS
 
-__all__ = ["CheckResult", "SolverReport", "check_solver"]
+__all__ = ["CheckResult", "Report", "check_solver"]
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,10 @@ class CheckResult:
 
 
 @dataclass(frozen=True)
-class SolverReport:
-    """Results of all checks of one solver."""
+class Report:
+    """Results of all checks of one solver or model."""
 
-    solver: str
+    name: str
     results: tuple[CheckResult, ...]
 
     @property
@@ -40,14 +40,15 @@ class SolverReport:
         return not self.failed
 
     def __str__(self) -> str:
-        ending = "conforms" if self.passed else f"fails {len(self.failed)} of {len(CHECKS)} checks"
-        return "\n".join([*map(str, self.results), f"{self.solver} {ending}"])
+        count = len(self.results)
+        ending = "conforms" if self.passed else f"fails {len(self.failed)} of {count} checks"
+        return "\n".join([*map(str, self.results), f"{self.name} {ending}"])
 
 
-def check_solver(name: str) -> SolverReport:
+def check_solver(name: str) -> Report:
     """Run all checks on the solver called `name`."""
     subject = Subject(name, SOLVERS.load(name))
-    return SolverReport(name, tuple(_run_check(check, subject) for check in CHECKS))
+    return Report(name, tuple(_run_check(check, subject) for check in CHECKS))
 
 
 def _run_check(name: str, subject: Subject) -> CheckResult:

@@ -31,10 +31,10 @@ def add_commands(subparsers: Subparsers) -> None:
         help="folder in which to create it (default: the current one)",
     )
 
-    check = subparsers.add_parser("check", help="run the conformance tests on a solver")
+    check = subparsers.add_parser("check", help="run the conformance tests on a solver or model")
     check.set_defaults(command=_check)
-    check.add_argument("what", choices=("solver",))
-    check.add_argument("name", help="name of an installed solver")
+    check.add_argument("what", choices=("solver", "model"))
+    check.add_argument("name", help="name of an installed solver or model")
 
     doctor = subparsers.add_parser("doctor", help="check and time this machine's CPU or GPU")
     doctor.set_defaults(command=_doctor)
@@ -100,9 +100,10 @@ def _new(options: Options) -> None:
 
 
 def _check(options: Options) -> int:
+    from gvibench.check.model import check_model
     from gvibench.check.solver import check_solver
 
-    report = check_solver(options.name)
+    report = {"solver": check_solver, "model": check_model}[options.what](options.name)
     print(report)
     return 0 if report.passed else 1
 

@@ -1,8 +1,9 @@
 """Bayesian probit regression: loss f(y x'theta), f(t) = -log Phi(t).
 
-F0 = E f(X), F1 = E f'(X) and F2 = E f''(X), X ~ N(mu, s^2), have no closed form. The trapezoid rule
-computes them, because f is analytic within a distance of 2.8 from the real axis. Its nodes are
-spaced evenly
+F0 = E f(X), F1 = E f'(X) and F2 = E f''(X), X ~ N(mu, s^2), have no closed form. For s <= 0.5,
+Gauss-Hermite quadrature with 20 nodes is accurate to 1e-13. For larger s the trapezoid rule is
+accurate, because f is analytic within a distance of 2.8 from the real axis. Its nodes are spaced
+evenly
 
 - in z = (x - mu) / s if s <= 16, with 37 nodes for s <= 1 and 36 s + 1 otherwise,
 - in v = asinh(x) if s is larger, which resolves both f near zero and the wide Gaussian,
@@ -23,6 +24,8 @@ __all__ = ["ProbitLoss", "ProbitModel"]
 
 REACH = 9.0
 """Number of standard deviations up to which a Gaussian is integrated."""
+NARROW, NARROW_NODES = 0.5, 20
+"""Standard deviation up to which Gauss-Hermite quadrature is accurate, and its number of nodes."""
 WIDE = 16
 """Standard deviation above which nodes are spaced evenly in asinh(x)."""
 FAR = 20.0
@@ -68,14 +71,14 @@ class ProbitLoss:
     def _trapezoid(self, mu: Array, s: Array, results: tuple[Array, Array, Array]) -> None:
         xp = self._xp
         largest = float(xp.max(s, initial=0.0))
-        if largest <= 1.0:  # the usual case. NaN fails the condition.
-            self._sum(slice(None), mu, s, self._rule(1), results)
+        if largest <= NARROW:  # the usual case. NaN fails the condition.
+            self._sum(slice(None), mu, s, self._rule(0), results)
             return
         for result in results:
             result[...] = xp.nan
         is_wide = s > WIDE
         is_far = is_wide & (xp.abs(mu) > FAR * s)
-        count = xp.where(is_far, 1.0, xp.maximum(xp.ceil(s), 1.0))
+        count = xp.where(is_far, 1.0, xp.where(s <= NARROW, 0.0, xp.ceil(s)))
         for k in xp.unique(count[(~is_wide | is_far) & xp.isfinite(count)]).tolist():
             rows = xp.flatnonzero((count == k) & (~is_wide | is_far))
             self._sum(rows, mu[rows], s[rows], self._rule(int(k)), results)
@@ -84,7 +87,9 @@ class ProbitLoss:
             self._sum_wide(rows, mu[rows], s[rows], results)
 
     def _rule(self, k: int) -> tuple[Array, Array]:
-        """Return nodes with spacing 1 / (2 k) and their weights."""
+        """Return nodes with spacing 1 / (2 k) and their weights, or for k = 0 few nodes."""
+        if k == 0 and k not in self._rules:
+            self._rules[k] = self._gauss_hermite(NARROW_NODES)
         if k not in self._rules:
             nodes = self._xp.arange(-2 * REACH * k, 2 * REACH * k + 1) / (2 * k)
             weights = self._xp.exp(-0.5 * nodes * nodes)

@@ -32,8 +32,8 @@ from gvibench.study.step_settings import PLACEHOLDER, TUNED, Steps, read_steps
 
 __all__ = ["Variant", "validate_titles", "validate_variation", "variants"]
 
-MAX_LABEL = 80
-"""Maximum length of a value in a label. A longer one is replaced by its hash."""
+MAX_PRIOR = 40
+"""Maximum length of a prior in a label. A longer one, e.g. a matrix, is replaced by its hash."""
 OF_DATA = "data."
 """Prefix of the fields of a data set in `vary`."""
 
@@ -154,6 +154,8 @@ def _changed(
             _validate_combination(spec, beta_tuned)
         start = _start_label(steps, spec)
         shown = {key: value for key, value in changes.items() if key not in spec.unused_fields()}
+        if len(str(shown.get("prior"))) > MAX_PRIOR:
+            shown["prior"] = hash_values(shown["prior"])[:8]
         label = "_".join([start, *(f"{key}-{_label(value)}" for key, value in shown.items())])
         yield Variant(label, spec.without_unused(), steps.tuned, beta_tuned)
 
@@ -226,6 +228,4 @@ def _mapping(values: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:
 
 def _label(value: Any) -> str:
     text = repr(value) if isinstance(value, float) else str(value)
-    if len(text) > MAX_LABEL:  # e.g. a prior with one number per feature
-        text = hash_values(value)[:8]
     return "".join(c if c.isalnum() or c in ".+-" else "-" for c in text)
