@@ -9,7 +9,6 @@ from gvibench import models, numerics
 from gvibench.api.posterior import Posterior
 from gvibench.api.problem import Problem
 from gvibench.engine.measures import measure
-from gvibench.models import rows_of
 from gvibench.models.protocols import Rows
 from gvibench.numerics.gaussian import CovarianceFactor
 from gvibench.spec.run import RunSpec
@@ -49,7 +48,7 @@ class Diagnostics(Mapping[str, Any]):
     ) -> "Diagnostics":
         """Measure a posterior on the training rows and, if given, on test rows of the design."""
         data, backend = problem.data, numerics.select("cpu")
-        train, none = rows_of(data)
+        train, none = models.rows_of(data)
         test = none if test is None else test
         mean, multiplicity = posterior.mean, 1
         if posterior.reduction is not None:
@@ -58,7 +57,14 @@ class Diagnostics(Mapping[str, Any]):
             test = test._replace(x=posterior.coordinates(test.x))
             mean = posterior.reduced_mean()
         exact = spec.with_exact_expectations().replace(record=())
-        model = models.build(exact, backend, train, test, multiplicity=multiplicity)
+        model = models.build(
+            exact,
+            backend,
+            train,
+            test,
+            multiplicity=multiplicity,
+            names=problem.feature_names,
+        )
         factor = CovarianceFactor(backend, posterior.lower)
         return cls(measure(model, mean, factor, seed=seed, draws=draws))
 

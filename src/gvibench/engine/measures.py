@@ -19,7 +19,6 @@ from gvibench.engine.importance import (
     reading,
 )
 from gvibench.models.base import Model
-from gvibench.models.linear import LinearModel
 from gvibench.models.protocols import Rows
 from gvibench.numerics.gaussian import Factor
 
@@ -117,7 +116,7 @@ def _predictive(
 
 def _has_classes(model: Model) -> bool:
     """Return whether the response of a model is the probability of the class +1."""
-    return not isinstance(model, LinearModel)
+    return model.targets[0] == "classes"
 
 
 def predictive_moments(rows: Rows, mean: Floats, factor: Factor) -> tuple[Floats, Floats]:

@@ -12,7 +12,6 @@ from gvibench import models, numerics
 from gvibench.engine.measures import Gaussian, measure
 from gvibench.engine.truth import analytic_truth, compare, fingerprint, from_draws
 from gvibench.models.base import Model
-from gvibench.models.protocols import Rows
 from gvibench.numerics.gaussian import CovarianceFactor
 from gvibench.spec.measures import MEASURES, TRUTH_MEASURES
 from gvibench.spec.run import ProblemSpec, RunSpec
@@ -90,9 +89,10 @@ class _Judge:
     ) -> None:
         values = {name: getattr(spec, name) for name in ProblemSpec.names()}
         run = RunSpec(**values, solver="vn", step=1.0)
-        train, test = Rows(data.train_x, data.train_y), Rows(data.test_x, data.test_y)
-        self.model = models.build(run, numerics.select("cpu"), train, test)
-        self.names: Sequence[str] = data.attrs.get("feature_names") or ()
+        self.names = models.names_of(data)
+        self.model = models.build(
+            run, numerics.select("cpu"), *models.rows_of(data), names=self.names
+        )
         self.optimum: Gaussian | None = None
         if optimum is not None and optimum.covariance_factor is not None:
             self.optimum = self.gaussian(optimum.mean, optimum.covariance_factor)
@@ -131,7 +131,7 @@ class _Judge:
         return dict.fromkeys(TRUTH_MEASURES, math.nan), dict.fromkeys(TRUTH_MEASURES, reason)
 
     def _name(self, column: int) -> str:
-        return self.names[column] if self.names else f"column {column + 1}"
+        return self.names[column]
 
 
 def _truth_of(model: Model, draws: Path | None) -> Truth | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from gvibench.errors import UserError
-from gvibench.registry import SOLVERS
+from gvibench.registry import MODELS, SOLVERS
 from gvibench.spec.canonical import hash_text
 from gvibench.spec.compatibility import is_reduced
 from gvibench.spec.measures import MEASURED_FIGURES, MEASURED_TABLES, OPTIMUM
@@ -30,8 +30,6 @@ __all__ = [
     "validate_truths",
 ]
 
-NO_CLASSES = ("linear", "poisson")
-"""Models whose targets are not classes."""
 MAX_STORED_BYTES = 2e6
 """Size above which runs store their covariance on request only."""
 
@@ -145,7 +143,7 @@ def _stores_covariance(spec: RunSpec) -> bool:
 
 def calibration_needs(plans: Sequence[Planned]) -> str:
     """Return what a study lacks for a reliability diagram, or an empty string."""
-    if all(plan.spec.model in NO_CLASSES for plan in plans):
+    if all(MODELS.load(plan.spec.model).targets[0] != "classes" for plan in plans):
         return "a model of two classes: set model: logistic"
     if all(plan.spec.data.split == "none" for plan in plans):
         return "test rows: use another split than 'none'"
