@@ -61,7 +61,7 @@ def prepared(dataset: str) -> tuple[str, Prepared]:
     if rows is None:
         rows, label = synthetic_rows(n, d), f"synthetic ({dataset})"
     rows = Rows(rows.x[:n], rows.y[:n])
-    return label, Prepared(DataSpec(dataset=dataset), *rows, rows.x[:1], rows.y[:1], {})
+    return label, Prepared(DataSpec(dataset=dataset), rows.x, rows.y, rows.x[:1], rows.y[:1], {})
 
 
 def run_once(spec: RunSpec, data: Prepared) -> tuple[float, float, float]:

@@ -64,7 +64,7 @@ def test_a_gaussian_is_compared_coordinate_by_coordinate():
 
 def test_the_truth_of_linear_regression():
     model = build(model="linear", beta=0.5, sigma=0.7)
-    x, y = model.train
+    x, y, _ = model.train
     covariance = np.linalg.inv(x.T @ x / 0.49 + 0.5 * np.eye(model.d))
     truth = analytic_truth(model)
     assert_allclose(truth.mean, covariance @ (x.T @ y) / 0.49, rtol=1e-12)
@@ -138,7 +138,7 @@ def test_own_draws_come_first(tmp_path):
     assert found["truth"] == "500 draws of draws.npz"
     expected = np.abs(optimum.mean - draws.mean(axis=0)) / draws.std(axis=0)
     assert found["mean_error_max"] == pytest.approx(expected.max())
-    assert found["worst"] == f"column {expected.argmax() + 1}"
+    assert found["worst"] == f"x{expected.argmax() + 1}"
     np.savez(tmp_path / "draws.npz", draws=draws[:, :3])
     with pytest.raises(UserError, match="3 features, but the problem has 4"):
         measure_optimum(problem, data, optimum, tmp_path / "draws.npz")

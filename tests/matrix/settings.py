@@ -130,6 +130,7 @@ OF_DATASETS = {
     + bad(["answer"], "remove it from 'drop'", target="answer", **TABLE),
     "categorical": ok(["c"], ["kind"], **TABLE) + bad(["d"], "no column 'd'", **TABLE),
     "offset": ok("b", **TABLE) + bad("bb", "no column 'bb'", **TABLE),
+    "truth": bad("draws.txt", "npz"),  # tests/workflow/test_measures.py runs studies with draws
     "split": ok("sklearn", "random", 0.25)
     + bad(1.5, "less than 1")
     + bad(0.25, "remove 'test_size'", test_size=0.5)

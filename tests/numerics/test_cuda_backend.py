@@ -205,7 +205,7 @@ def test_float32_stays_float32(stand_in, solver):
 def whole_run(**changes):
     real = changes.get("model") == "linear"
     train, test = rows(real=real), rows(n=25, seed=1, real=real)
-    data = Prepared(spec().data, *train, *test, {})
+    data = Prepared(spec().data, train.x, train.y, test.x, test.y, {})
     return execute(spec(**{"step": 0.01, "iterations": 20, **changes}), data)
 
 

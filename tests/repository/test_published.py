@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from gvibench.api import load_study
+from gvibench.api.studies import load_study
 from gvibench.spec.canonical import hash_values
 from gvibench.spec.paper_values import PAPER_RESULTS
 from gvibench.study.config import read_config

@@ -35,11 +35,18 @@ POSSIBLE = {
     ("tables", "runtime"): {},
     ("tables", "theory"): {**CONSTANTS, "solvers": ["vn"]},
     ("figures", "calibration"): {},
+    ("figures", "test"): {},
+    ("figures", "test-time"): {},
     ("tables", "quality"): {},
     ("tables", "truth"): {},
 }
 
+UNTESTED = {"datasets": {"untested": {"dataset": "synthetic", "split": "none"}}}
+
 IMPOSSIBLE = [
+    ("figures", "test", UNTESTED, "test rows"),
+    ("figures", "test-time", UNTESTED, "test rows"),
+    ("figures", "calibration", UNTESTED, "test rows"),
     ("figures", "path", {}, "model 'linear' in all runs"),
     ("figures", "path", {**PLANE, "record": []}, "record: [covariance_factor_path]"),
     ("figures", "path", {**PLANE, "snapshots": 0}, "snapshots above 0"),

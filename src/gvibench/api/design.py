@@ -28,26 +28,26 @@ class Scaling:
     """Whether a column of ones follows the features."""
 
     @classmethod
-    def learn(
-        cls, x: Floats, names: Sequence[str], *, standardize: bool, intercept: bool
-    ) -> "Scaling":
+    def learn(cls, x: Floats, names: Sequence[str], scale: str, *, intercept: bool) -> "Scaling":
         """Compute means and standard deviations. Raise UserError for a constant column."""
-        if not standardize:
+        if scale not in {"standardize", "none"}:
+            raise UserError(f"scale should be 'standardize' or 'none', got {scale!r}")
+        if scale == "none":
             return cls(None, None, intercept)
         mean = x.mean(axis=0)
         squares = np.zeros_like(mean)
         for block in _blocks(x):
             centred = block - mean
             squares += np.einsum("ij,ij->j", centred, centred)
-        scale = np.sqrt(squares / len(x))
+        deviation = np.sqrt(squares / len(x))
         # Rounding leaves a tiny deviation in a column whose values are equal.
-        constant = np.flatnonzero(scale <= 1e-15 * np.abs(mean))
+        constant = np.flatnonzero(deviation <= 1e-15 * np.abs(mean))
         if len(constant):
             raise UserError(
                 f"X: column '{names[constant[0]]}' has the same value in all {len(x)} rows: remove "
                 "it, or use scale='none'"
             )
-        return cls(mean, scale, intercept)
+        return cls(mean, deviation, intercept)
 
     def apply(self, x: Floats) -> Floats:
         """Return the design matrix of rows. It is `x` itself if there is nothing to do."""

@@ -45,7 +45,7 @@ class Problem:
     @property
     def feature_names(self) -> list[str]:
         """Names of the coefficients."""
-        return [*self.features.names, *(["intercept"] if self.scaling.intercept else [])]
+        return list(self.data.attrs["feature_names"])
 
     def design(self, values: Values) -> Floats:
         """Return the design matrix of other rows."""
@@ -87,8 +87,6 @@ def read_problem(
     """Read the user's data and choose what is left open. `fit` documents the parameters."""
     if model != "auto":
         MODELS.load(model)
-    if scale not in {"standardize", "none"}:
-        raise UserError(f"scale should be 'standardize' or 'none', got {scale!r}")
     given = read_inputs(X, y, offset, as_text=categorical)
     if given.y is None:
         raise UserError("y is missing: give the targets, or the name of their column in X")
@@ -99,38 +97,48 @@ def read_problem(
         given.values, categorical=categorical, drop=drop, names=feature_names or given.names
     )
     x = features.apply(given.values)
-    standardize = scale == "standardize"
-    scaling = Scaling.learn(x, features.names, standardize=standardize, intercept=intercept)
+    scaling = Scaling.learn(x, features.names, scale, intercept=intercept)
     design = scaling.apply(x)
     notes = [_model_note(targets, model), *_data_notes(features, scaling, drop)]
     fields: dict[str, Any] = {"model": targets.model, "beta": DEFAULT_BETA}
     if targets.model == "linear":
-        fields |= _linear_fields(design, targets.y, given.offset, sigma, intercept, notes)
-    if beta is not None or prior is not None:
-        fields.pop("prior", None)
+        residual = targets.y if given.offset is None else targets.y - given.offset
+        fields["sigma"] = _noise(design, residual, notes) if sigma is None else sigma
+        if beta is None and prior is None:
+            fields |= _prior_in_units(residual, intercept, notes)
     chosen = {"beta": beta, "prior": prior}
     fields |= {name: value for name, value in chosen.items() if value is not None}
-    spec = DataSpec(dataset=NAME, split="none", scale=scale, intercept=intercept)
-    names = [*features.names, *(["intercept"] if intercept else [])]
+    data = _prepared(design, targets, given.offset, features, scaling)
+    column = offset if isinstance(offset, str) else None
+    return Problem(features, scaling, targets, data, fields, column, tuple(notes))
+
+
+def _prepared(
+    design: Floats,
+    targets: Targets,
+    offset: Floats | None,
+    features: FeatureMap,
+    scaling: Scaling,
+) -> Prepared:
+    """Return the rows as prepared data without test rows, with all that was done to them."""
     attrs = {
-        "feature_names": names,
+        "feature_names": [*features.names, *(["intercept"] if scaling.intercept else [])],
         "d": design.shape[1],
         "labels": dict(zip(("-1", "+1"), map(str, targets.classes or ()), strict=False)),
         "encoding": {} if features.encoding is None else features.encoding.to_dict(),
         **scaling.to_dict(),
     }
-    data = Prepared(
-        spec,
+    scale: Literal["none", "standardize"] = "none" if scaling.mean is None else "standardize"
+    return Prepared(
+        DataSpec(dataset=NAME, split="none", scale=scale, intercept=scaling.intercept),
         design,
         targets.y,
         design[:0],
         targets.y[:0],
         attrs,
-        train_offset=given.offset,
-        test_offset=None if given.offset is None else given.offset[:0],
+        train_offset=offset,
+        test_offset=None if offset is None else offset[:0],
     )
-    column = offset if isinstance(offset, str) else None
-    return Problem(features, scaling, targets, data, fields, column, tuple(notes))
 
 
 def _model_note(targets: Targets, asked: str) -> str:
@@ -155,31 +163,19 @@ def _data_notes(features: FeatureMap, scaling: Scaling, drop: Collection[str]) -
     return [*notes, f"{done}, {'with' if scaling.intercept else 'without'} intercept"]
 
 
-def _linear_fields(
-    design: Floats,
-    y: Floats,
-    offset: Floats | None,
-    sigma: float | None,
-    intercept: bool,
-    notes: list[str],
-) -> dict[str, Any]:
-    """Return noise and prior of a linear model in the units of y."""
-    given = y if offset is None else y - offset
-    variance = float(np.var(given))
-    if variance == 0:
-        raise UserError("y is the same in all rows: a model needs other rows, too")
-    if sigma is None:
-        sigma = _residual_sd(design, given)
-        notes.append(f"sigma {sigma:.3g}, the residual standard deviation of least squares")
+def _prior_in_units(y: Floats, intercept: bool, notes: list[str]) -> dict[str, Any]:
+    """Return the prior of a linear model in the units of y."""
+    variance = float(np.var(y))
     notes.append(f"prior precision 1 / var(y) = {1 / variance:.3g}")
-    fields: dict[str, Any] = {"sigma": float(sigma), "beta": 1.0 / variance}
-    if intercept:
-        fields["prior"] = {"mean": {"intercept": float(np.mean(given))}}
-        notes.append(f"prior mean of the intercept: the mean of y, {np.mean(given):.3g}")
-    return fields
+    if not intercept:
+        return {"beta": 1.0 / variance}
+    centre = float(np.mean(y))
+    notes.append(f"prior mean of the intercept: the mean of y, {centre:.3g}")
+    return {"beta": 1.0 / variance, "prior": {"mean": {"intercept": centre}}}
 
 
-def _residual_sd(design: Floats, y: Floats) -> float:
+def _noise(design: Floats, y: Floats, notes: list[str]) -> float:
+    """Return the residual standard deviation of least squares."""
     rows, columns = design.shape
     if rows <= columns:
         raise UserError(
@@ -190,4 +186,5 @@ def _residual_sd(design: Floats, y: Floats) -> float:
     sigma = float(np.sqrt(residual @ residual / (rows - columns)))
     if not sigma > 1e-10 * float(np.std(y)):
         raise UserError("the features determine y exactly, so sigma cannot be estimated: give it")
+    notes.append(f"sigma {sigma:.3g}, the residual standard deviation of least squares")
     return sigma

@@ -110,7 +110,7 @@ def _add_group(
         if field.annotation is bool:
             group.add_argument(flag, dest=place, action="store_const", const=True, help=text)
             opposite = f"--no-{flag.removeprefix('--')}"
-            advice = text and f"opposite of {flag}"
+            advice = text and f"the opposite (default: see {flag.removeprefix('--')})"
             group.add_argument(opposite, dest=place, action="store_const", const=False, help=advice)
         elif get_origin(field.annotation) is tuple:
             group.add_argument(flag, dest=place, nargs="+", metavar="NAME", help=text)

@@ -101,8 +101,7 @@ class Model(Remembering):
     @staticmethod
     def _compiled(loss: PointwiseLoss, rows: Rows, beta: float) -> "FusedOracle | None":
         """Return the compiled oracle of a loss. It supports no offset."""
-        has_oracle = rows.offset is None and len(rows.y) > 0
-        return loss.fused_oracle(rows, beta) if has_oracle else None
+        return loss.fused_oracle(rows, beta) if rows.offset is None and len(rows.y) else None
 
     @property
     def n(self) -> int:
@@ -223,8 +222,7 @@ class Model(Remembering):
 
     def fisher_norm(self, factor: Factor, oracle: Oracle) -> Array:
         """Return sqrt(g'Vg + |C'HC - gamma I|_F^2 / 2), the Fisher-Rao norm of the gradient."""
-        known = self.recall(oracle, "norm")
-        if known is not None:
+        if (known := self.recall(oracle, "norm")) is not None:
             return known
         return self._fisher_norm(factor, oracle, self._whiten(factor, oracle))
 
@@ -288,11 +286,8 @@ class Model(Remembering):
         return self.prior.largest + self.loss.steepest * largest
 
     def test_metrics(self, mean: Array, factor: Factor) -> tuple[Array, Array, Array]:
-        """Return the expected NLL (sum), the NLL at the mean (average) and the accuracy.
-
-        They are NaN if there are no test rows, e.g. in a fit to all rows.
-        """
-        if len(self.test.y) == 0:
+        """Return the expected NLL (sum), the NLL at the mean (average) and the accuracy."""
+        if len(self.test.y) == 0:  # e.g. in a fit to all rows
             return math.nan, math.nan, math.nan
         xp = self.backend.xp
         nll = at_mean = correct = 0.0
@@ -345,9 +340,8 @@ class Model(Remembering):
     def _add_prior(
         self, gradient: Array, matrix: Array, mean: Array, factor: Factor, curvature: Curvature
     ) -> tuple[Array, Array]:
-        return gradient + self.prior.gradient(mean), matrix + self.prior.curvature(
-            factor, curvature
-        )
+        prior = self.prior
+        return gradient + prior.gradient(mean), matrix + prior.curvature(factor, curvature)
 
     def _penalised(
         self, value: Array, gradient: Array, matrix: Array, mean: Array, curvature: Curvature
