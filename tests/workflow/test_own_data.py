@@ -171,3 +171,37 @@ def test_counts_are_prepared_with_their_offset(tmp_path) -> None:
         np.testing.assert_array_equal(offset, part["years"])
     assert prepared.attrs["target_kind"] == "counts"
     assert prepared.attrs["encoding"]["offset"] == "years"
+
+
+@pytest.mark.slow
+def test_counts_with_an_offset_and_no_test_rows_reach_the_report(tmp_path):
+    rng = np.random.default_rng(2)
+    age, exposure = rng.standard_normal(2000), rng.uniform(-1, 3, 2000)
+    visits = rng.poisson(np.exp(exposure + 0.5 * age - 0.2))
+    frame = pandas.DataFrame({"age": age, "exposure": exposure, "visits": visits})
+    project = Project.create(tmp_path / "project", STUDY)
+    frame.to_csv(project.folder / "visits.csv", index=False)
+    data = {"path": "visits.csv", "target": "visits", "offset": "exposure"}
+    settings = {"split": "none", "scale": "none"}
+    project.configure(
+        {
+            **STUDY,
+            "model": "poisson",
+            "init_scale": 0.1,
+            "mean_scale": 0.1,
+            "datasets": {"visits": {**data, **settings}},
+            "tables": ["datasets", "performance", "quality"],
+        }
+    )
+    project.snakemake()
+    results = project.folder / "results/s"
+    (path,) = results.glob("runs/**/*.zarr.zip")
+    trace = read_trace(path)
+    # The model is the one that generated the counts, and the intercept contains no exposure.
+    assert trace.attrs["feature_names"] == ["age", "intercept"]
+    assert np.allclose(trace.mean[-1], [0.5, -0.2], atol=0.05)
+    assert np.isnan(trace.scalars["test_nll"][-1])
+    assert "undefined" in (results / "tables/performance.md").read_text()
+    assert "there are no test rows" in (results / "tables/quality.md").read_text()
+    assert (results / "report/index.html").stat().st_size > 0
+    assert project.executed() == set()

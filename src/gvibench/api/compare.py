@@ -57,6 +57,9 @@ def compare(
         raise UserError("solvers should be a list of names, e.g. ['vn', 'sr-vn']")
     if seeds < 1:
         raise UserError(f"seeds should be at least 1, got {seeds}")
+    for name in ("solver", "seed"):
+        if name in settings:
+            raise UserError(f"unknown setting '{name}': use '{name}s'")
     about_problem, about_runs = split_settings(settings)
     problem = read_problem(X, y, model=model, **about_problem)
     runs = []
