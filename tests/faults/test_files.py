@@ -1,10 +1,8 @@
 """Test damaged files, concurrent writers, and places that cannot be written."""
 
-import io
 import multiprocessing
 import os
 import shutil
-import struct
 import subprocess
 import sys
 import threading
@@ -13,7 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from project import Project
+from project import Project, flip
 from small_study import STUDY, Study
 
 from gvibench.cli import main as cli
@@ -49,16 +47,6 @@ def study(finished):
 
 def truncate(content: bytes) -> bytes:
     return content[:-50]
-
-
-def flip(content: bytes) -> bytes:
-    """Flip a bit in the largest member. Some bytes between members, e.g. dates, do not matter."""
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        largest = max(archive.infolist(), key=lambda info: info.compress_size)
-        name_length, extra_length = struct.unpack_from("<HH", content, largest.header_offset + 26)
-    start = largest.header_offset + 30 + name_length + extra_length
-    middle = start + largest.compress_size // 2
-    return content[:middle] + bytes([content[middle] ^ 4]) + content[middle + 1 :]
 
 
 DAMAGE = {

@@ -1,9 +1,12 @@
 """Provide copies of the workflow that tests can run and change."""
 
+import io
 import os
 import shutil
+import struct
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import xarray as xr
@@ -146,11 +149,19 @@ def in_order(dataset: xr.Dataset) -> xr.Dataset:
     return dataset.isel(run=sorted(range(len(keys)), key=keys.__getitem__))
 
 
+def flip(content: bytes) -> bytes:
+    """Flip a bit in the largest member. Some bytes between members, e.g. dates, do not matter."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        largest = max(archive.infolist(), key=lambda info: info.compress_size)
+        name_length, extra_length = struct.unpack_from("<HH", content, largest.header_offset + 26)
+    start = largest.header_offset + 30 + name_length + extra_length
+    middle = start + largest.compress_size // 2
+    return content[:middle] + bytes([content[middle] ^ 4]) + content[middle + 1 :]
+
+
 def damage(path: Path) -> None:
-    """Flip a bit in the middle of a file."""
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
+    """Flip a bit in the largest member of a zip file."""
+    path.write_bytes(flip(path.read_bytes()))
 
 
 def is_whole(path: Path) -> bool:

@@ -86,7 +86,7 @@ def test_truth_reaches_the_report(finished):
     best, laplace = found["wdbc", "optimum"], found["wdbc", "Laplace"]
     assert best["truth"].startswith("NUTS")
     assert float(best["mean_error_max_median"]) < 0.1 < float(laplace["mean_error_max_median"])
-    assert re.fullmatch(r"column \d+", best["worst"])
+    assert re.fullmatch(r"x\d+", best["worst"])
     assert found["own", "optimum"]["truth"] == "800 draws of draws.npz"
     (exact, *_) = rows(finished, "truth", "lines")
     assert exact["truth"] == "exact posterior of linear regression"
