@@ -1,4 +1,4 @@
-"""Fuzz the readers of raw data files: svmlight, CSV, npz and idx."""
+"""Fuzz the readers of raw data files: svmlight, CSV, Parquet, npz and idx."""
 
 import bz2
 import contextlib
@@ -71,6 +71,12 @@ def _user_files(folder: Path) -> list[Target]:
         flags = (*DATA_FLAGS, ("--drop", "job"), ("--categorical", "age"), ("--offset", "age"))
         return pack(mutate_bytes(rng, rng.choice(CSV))), rng.choice(flags)
 
+    def make_parquet(rng: random.Random, k: int) -> Input:
+        content = _parquet_table(rng)
+        if rng.random() < 0.3:
+            content = content[: rng.randrange(len(content))]
+        return content, rng.choice((*DATA_FLAGS, ("--categorical", "a"), ("--target", "y")))
+
     def make_npz(rng: random.Random, k: int) -> Input:
         content = archives[k % len(archives)]
         if k >= len(archives):
@@ -96,9 +102,39 @@ def _user_files(folder: Path) -> list[Target]:
     return [
         Target("svmlight", 2500, make_svmlight, lambda x: feed("raw.svm", x), "raw.svm|'mine'"),
         Target("csv", 1500, make_csv, lambda x: feed("raw.csv", x), "raw.csv|'mine'"),
+        Target(
+            "parquet", 500, make_parquet, lambda x: feed("raw.parquet", x), "raw.parquet|'mine'"
+        ),
         Target("npz", 1500, make_npz, lambda x: feed("raw.npz", x), "raw.npz|'mine'"),
         Target("train and test file", 500, make_two_files, feed_two_files, "train|test|'mine'"),
     ]
+
+
+def _parquet_table(rng: random.Random) -> bytes:
+    """Return a Parquet file with columns of random types. Parsing bytes is left to pyarrow."""
+    import pyarrow
+    import pyarrow.parquet
+
+    numbers = [rng.choice((1.5, 2.0, -3.0, 1e60, float("inf"))) for _ in range(12)]
+    columns = (
+        pyarrow.array([rng.randrange(5) for _ in range(12)]),
+        pyarrow.array([rng.gauss(0, 1) for _ in range(12)]),
+        pyarrow.array(numbers),
+        pyarrow.array([rng.choice((None, 1.0, 2.0)) for _ in range(12)]),
+        pyarrow.array([rng.choice(("smith", "clerk", "", "NA")) for _ in range(12)]),
+        pyarrow.array([rng.choice(("a", "b")) for _ in range(12)]).dictionary_encode(),
+        pyarrow.array([rng.random() < 0.5 for _ in range(12)]),
+        pyarrow.nulls(12),
+        pyarrow.array([[1, 2]] * 12),
+        pyarrow.array(range(12), pyarrow.timestamp("s")),
+    )
+    chosen = [columns[rng.choice((0, 1, 5, rng.randrange(10)))] for _ in range(2)]
+    target = pyarrow.array([("yes", "no")[k % 2] for k in range(12)])
+    names = rng.choice((["a", "b", "y"], ["a", "b", "y"], ["a", "a", "y"]))
+    table = pyarrow.Table.from_arrays([*chosen, target], names=names)
+    stream = io.BytesIO()
+    pyarrow.parquet.write_table(table[: rng.choice((12, 12, 12, 1, 0))], stream)
+    return stream.getvalue()
 
 
 def _prepare(path: Path, content: bytes, flags: tuple[str, ...]) -> None:
