@@ -106,6 +106,8 @@ def read_problem(
         fields["sigma"] = _noise(design, residual, notes) if sigma is None else sigma
         if beta is None and prior is None:
             fields |= _prior_in_units(residual, intercept, notes)
+    elif beta is None and prior is None:
+        notes.append(f"prior N(0, {1 / DEFAULT_BETA:g}) for each coefficient")
     chosen = {"beta": beta, "prior": prior}
     fields |= {name: value for name, value in chosen.items() if value is not None}
     data = _prepared(design, targets, given.offset, features, scaling)

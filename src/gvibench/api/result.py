@@ -235,8 +235,13 @@ class Fit:
         return [
             f"Gaussian posterior of {self.model} regression, {n} rows, {d} coefficients",
             f"{self.status} after {self.evaluations} evaluations of {self.spec.solver}, "
-            f"ELBO {self.elbo:.6g}",
+            + self._bound_text(),
         ]
+
+    def _bound_text(self) -> str:
+        if np.isfinite(self.elbo):
+            return f"ELBO {self.elbo:.6g}"
+        return f"objective {self.objective:.6g} (a flat prior has no ELBO)"
 
     def _strongest(self) -> list[tuple[str, float, float]]:
         """Return name, mean and sd of the coefficients furthest from zero."""
