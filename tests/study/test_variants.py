@@ -154,3 +154,28 @@ def test_solver_options_can_vary():
 def test_solvers_with_the_same_title_are_an_error(labels, title):
     with pytest.raises(UserError, match=f"would both appear as '{re.escape(title)}' on 'wdbc'"):
         jobs(solvers=labels)
+
+
+@pytest.mark.parametrize(
+    ("settings", "prior", "message"),
+    [
+        ({}, {"precision": {"agee": 1.0}}, r"has no feature 'agee' \(did you mean 'age'\?\)"),
+        ({}, {"mean": {"outcome": 1.0}}, "has no feature 'outcome'"),
+        ({"drop": ["job"]}, {"precision": {"job": 1.0}}, "has no feature 'job'"),
+        ({"intercept": False}, {"precision": {"intercept": 0.0}}, "has no intercept"),
+    ],
+)
+def test_a_prior_names_columns_of_the_file(tmp_path, settings, prior, message):
+    path = tmp_path / "rows.csv"
+    path.write_text("age,job,outcome\n" + "31,clerk,yes\n44,nurse,no\n29,nurse,yes\n" * 4)
+    data = {"mine": {"path": str(path), **settings}}
+    with pytest.raises(UserError, match=message):
+        jobs(datasets=data, prior=prior)
+    named = {"precision": {"age": 2.0, "job": 0.5, "job=nurse": 0.1, "intercept": 0.0}}
+    assert jobs(datasets={"mine": {"path": str(path)}}, prior=named).runs
+
+
+def test_a_prior_names_columns_of_a_bundled_data_set():
+    with pytest.raises(UserError, match="'wdbc' has no feature 'x31'"):
+        jobs(prior={"precision": {"x31": 1.0}})
+    assert jobs(prior={"precision": {"x30": 1.0}}).runs

@@ -1,9 +1,9 @@
 """Decide which settings of a run can be combined."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
-from gvibench.errors import UserError
+from gvibench.errors import UserError, suggest
 from gvibench.registry import MODELS, SOLVERS
 from gvibench.spec.run import ProblemSpec, RunSpec
 
@@ -76,10 +76,11 @@ def validate_model(spec: ProblemSpec) -> None:
         )
 
 
-def validate_prior(spec: ProblemSpec, columns: int | None) -> None:
+def validate_prior(spec: ProblemSpec, columns: int | None, names: Collection[str] = ()) -> None:
     """Raise UserError if a prior does not fit the features, as far as a plan can know them.
 
-    `columns` is the number of columns before the intercept is added, if it is known.
+    `columns` is the number of features and `names` are the columns that they follow from, both
+    without the intercept and if they are known.
     """
     prior, data = spec.prior, spec.data
     if prior is None:
@@ -90,10 +91,16 @@ def validate_prior(spec: ProblemSpec, columns: int | None) -> None:
             f"prior: 'mean' or 'precision' has {prior.length} numbers, but '{data.dataset}' has "
             f"{d} features, {'including' if data.intercept else 'without'} an intercept"
         )
-    if "intercept" in prior.features and not data.intercept and data.path is None:
+    if "intercept" in prior.features and not data.intercept:
         raise UserError(
             f"prior: '{data.dataset}' has no intercept: set 'intercept: true' for the data set"
         )
+    for name in prior.features if names else ():
+        # A feature of a nominal column has the name `column=level`.
+        if name != "intercept" and not {name, name.partition("=")[0]} & set(names):
+            raise UserError(
+                f"prior: '{data.dataset}' has no feature '{name}'{suggest(name, names)}"
+            )
 
 
 def validate_targets(spec: ProblemSpec, kinds: Sequence[str]) -> None:

@@ -8,11 +8,12 @@ import math
 from typing import NamedTuple
 
 from gvibench.errors import UserError
+from gvibench.registry import DATASETS
 from gvibench.spec.catalogue import find, target_kind
 from gvibench.spec.run import DataSpec
 from gvibench.study.own_data import OwnData, read_own_data
 
-__all__ = ["Shape", "shape_of", "training_rows", "validate_data"]
+__all__ = ["Shape", "column_names", "shape_of", "training_rows", "validate_data"]
 
 
 class Shape(NamedTuple):
@@ -59,6 +60,16 @@ def _validate_rows(spec: DataSpec, own: OwnData) -> None:
             f"data set '{spec.dataset}': {spec.path} has 1 row, but at least 2 are needed, to "
             "train and to test: add rows"
         )
+
+
+def column_names(spec: DataSpec) -> list[str]:
+    """Return the columns of features, or an empty list if they are unknown."""
+    if spec.path is not None:
+        own = read_own_data(spec)
+        return list(own.roles.features) if own is not None and own.file.details else []
+    if not DATASETS.is_built_in(spec.dataset):  # another package may name its columns
+        return []
+    return [f"x{column + 1}" for column in range(shape_of(spec).columns or 0)]
 
 
 def shape_of(spec: DataSpec) -> Shape:

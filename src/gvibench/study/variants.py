@@ -24,7 +24,7 @@ from gvibench.spec.compatibility import (
 from gvibench.spec.run import DataSpec, RunSpec
 from gvibench.spec.validate import parse
 from gvibench.study.config import DatasetSettings, Settings, SolverSettings, Study
-from gvibench.study.data_shape import shape_of, training_rows, validate_data
+from gvibench.study.data_shape import column_names, shape_of, training_rows, validate_data
 from gvibench.study.defaults import complete_data
 from gvibench.study.plan import solver_title
 from gvibench.study.resources import sizes
@@ -175,7 +175,7 @@ def _validate_combination(spec: RunSpec, beta_tuned: bool) -> None:
     rows, columns = sizes(spec.data)
     is_reduced(spec, solver, training_rows(spec.data) or rows, columns)
     validate_model(spec)
-    validate_prior(spec, shape_of(spec.data).columns)
+    validate_prior(spec, shape_of(spec.data).columns, column_names(spec.data))
     validate_targets(spec, [target_kind(spec.data)])
     if beta_tuned and not MODELS.load(spec.model).convex:
         raise UserError(
