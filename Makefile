@@ -11,9 +11,9 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Data sets that `make paper-small` leaves out.
 LARGE := mushrooms,mnist,covtype,covtype-50k,phishing,n-32000,d-512,d-1024
 EXAMPLES := $(patsubst examples/%/config.yaml,%,$(wildcard examples/*/config.yaml))
-# Paper, browser, cluster and fault tests have separate targets.
-DEFAULT_TESTS := not paper and not browser and not cluster and not faults
-.PHONY: help study paper paper-small gallery published examples test test-all test-paper test-browser test-cluster test-faults lint dist hooks docs bench container clean
+# These tests have separate targets.
+DEFAULT_TESTS := not paper and not browser and not cluster and not faults and not adapters
+.PHONY: help study paper paper-small gallery published examples test test-all test-paper test-browser test-cluster test-faults test-adapters lint dist hooks docs bench container clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
@@ -90,6 +90,15 @@ test-cluster: $(VENV)/.cluster  ## test on a real Slurm, installed with apt (nee
 test-faults: $(VENV)/.dev  ## test kills, damaged files, invalid input and full disks (ten minutes)
 	pytest -n 2 --dist worksteal -m faults
 	python tests/faults/fuzz.py
+
+$(VENV)/adapters/.done: examples/adapters/requirements.txt | $(BIN)/python
+	@echo "installing the libraries of the adapters into $(VENV)/adapters"
+	@$(PYTHON) -m venv $(VENV)/adapters
+	@$(VENV)/adapters/bin/python -m pip install --quiet --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+test-adapters: $(VENV)/.dev $(VENV)/adapters/.done  ## test the adapters for BlackJAX, NumPyro and gsmvi
+	pytest -m adapters
 
 lint: dist  ## check formatting, spelling, style, types, layers and the built package
 	ruff check

@@ -20,7 +20,7 @@ PACKAGE = ROOT / "src/gvibench"
 DESIGN = (ROOT / "docs/design.md").read_text()
 WAY = (ROOT / "docs/way-of-a-number.md").read_text()
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "templates" not in path.parts)
-DATA = {"entries.py"}
+DATA = {"entries.py", "uci_entries.py"}
 """Modules that are tables of data and may be longer."""
 
 

@@ -14,7 +14,16 @@ from gvibench.numerics import select as select_backend
 from gvibench.numerics.base import Array, Backend
 from gvibench.numerics.gaussian import CovarianceFactor, PrecisionFactor
 from gvibench.numerics.special import special_functions
-from gvibench.solvers.base import Proposal, Search, Solver, State
+from gvibench.solvers.base import (
+    Proposal,
+    Scale,
+    Search,
+    Solver,
+    State,
+    initial_covariance,
+    initial_factor,
+    initial_precision,
+)
 from gvibench.spec.catalogue import DatasetEntry, File, Setting
 from gvibench.spec.run import DataSpec, RunSpec
 from gvibench.steps.base import StepRule
@@ -35,6 +44,7 @@ __all__ = [
     "Proposal",
     "Rows",
     "RunSpec",
+    "Scale",
     "Search",
     "Setting",
     "Solver",
@@ -45,6 +55,9 @@ __all__ = [
     "Table",
     "UserError",
     "build_model",
+    "initial_covariance",
+    "initial_factor",
+    "initial_precision",
     "select_backend",
     "special_functions",
 ]

@@ -99,7 +99,7 @@ def optimum(options: argparse.Namespace) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Execute one run, or a block of runs that differ in their seed."""
+    """Execute one run, or a block of runs that differ in their start or seed."""
     from gvibench.engine.block import execute_block
     from gvibench.spec.run import RunSpec
     from gvibench.store.choices import read_choices, read_failure
@@ -107,8 +107,14 @@ def run(options: argparse.Namespace) -> None:
 
     job = _job(options)
     data = read_prepared(options.data)
-    chosen, no_step = read_choices(options.choices), read_failure(options.choices)
-    specs = [RunSpec.from_dict({**job["spec"], **chosen, "seed": seed}) for seed in job["seeds"]]
+    open_fields = {name for name, value in job["spec"].items() if value is None}
+    chosen = read_choices(options.choices, open_fields)
+    no_step = read_failure(options.choices)
+    specs = [
+        RunSpec.from_dict({**job["spec"], **chosen, **start, "seed": seed})
+        for start in job["starts"]
+        for seed in job["seeds"]
+    ]
     settings = {name: job[name] for name in ("packed", "code_hash", "exclusive")}
     execute_block(specs, data, options.out, **settings, no_step=no_step)
 

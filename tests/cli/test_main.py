@@ -76,7 +76,7 @@ COMMANDS = {
         {"--out": "new.html"}, {"A": "results/made", "B": "results/made"}, ["new.html"]
     ),
     "export": Command({"--out": "new.zip"}, {"study": "results/made"}, ["new.zip"]),
-    "datasets": Command(),
+    "datasets": Command({}, {"name": "wdbc"}),
     "models": Command(),
     "solvers": Command(),
     "new": Command({}, {"what": "solver", "name": "grand-vn"}, ["grand_vn"]),
@@ -112,6 +112,7 @@ PROBLEM = {
     "--beta": Case("0.5", "-1"),
     "--prior": Case('{"precision": {"x1": 2.0}, "mean": 0.5}', "strong"),
     "--gamma": Case("0.5", "much"),
+    "--basis-condition": Case("10", "0.5"),
     "--sigma": Case("2", "0", REGRESSION),
     "--expectation": Case("gauss-hermite", "magic"),
     "--pieces": Case("10", "2", {"--expectation": "piecewise"}),
@@ -143,6 +144,7 @@ CASES: dict[str, dict[str, Case]] = {
         "--seed": Case("3", "-1"),
         "--iterations": Case("3", "1.5"),
         "--seconds": Case("0.5", "0"),
+        "--passes": Case("5", "0"),
         "--tolerance": Case("1e-3", "-1"),
         "--record-every": Case("log", "0"),
         "--test-every": Case("1", "0"),
@@ -191,7 +193,7 @@ CASES: dict[str, dict[str, Case]] = {
         "--author": Case("Ada Lovelace", ""),
         "--license": Case("CC-BY-4.0", "do what you like"),
     },
-    "datasets": {},
+    "datasets": {"name": Case("sonar", "sonarr")},
     "models": {},
     "solvers": {},
     "new": {
@@ -202,6 +204,10 @@ CASES: dict[str, dict[str, Case]] = {
     "check": {"what": Case("solver", "figure"), "name": Case("vn", "vm")},
     "doctor": {"--device": Case("cpu", "tpu")},
 }
+
+
+ELSEWHERE = {"benchmark", "score"}
+"""Commands with tests in `tests/benchmark`, because they need the config of the benchmark."""
 
 
 @functools.cache
@@ -216,6 +222,7 @@ def flags_of_parser() -> dict[str, list[str]]:
             if not isinstance(action, argparse._HelpAction)
         ]
         for name, command in commands.choices.items()
+        if name not in ELSEWHERE
     }
 
 

@@ -32,12 +32,19 @@ def _without_the_extra(monkeypatch):
         monkeypatch.setitem(sys.modules, name, None)  # an import raises ImportError
 
 
-def test_the_default_study_does_not_need_the_extra(tmp_path):
-    plan = expand(load_config(read_yaml(ROOT / "config/config.yaml")))
-    assert {job.spec.dataset for job in plan.data.values()} >= {"wdbc", "digits-odd-even"}
+@pytest.mark.parametrize(
+    ("config", "count"),
+    [
+        ("config/config.yaml", 3),
+        pytest.param("config/benchmark.yaml", 28, marks=pytest.mark.slow),
+    ],
+)
+def test_the_default_study_and_the_benchmark_do_not_need_the_extra(config, count, tmp_path):
+    plan = expand(load_config(read_yaml(ROOT / config)))
+    assert len({job.spec.dataset for job in plan.data.values()}) == count
     for number, job in enumerate(plan.data.values()):
         build(job.spec, tmp_path / f"{number}.zarr.zip")
-        assert read_prepared(tmp_path / f"{number}.zarr.zip").train_x.shape[0] > 100
+        assert read_prepared(tmp_path / f"{number}.zarr.zip").train_x.shape[0] >= 50
 
 
 def test_svmlight_files_need_the_extra(own_file):
@@ -52,16 +59,9 @@ def test_downloads_need_the_extra(monkeypatch, tmp_path):
         load({"dataset": "phishing"})
 
 
-def test_stratified_splits_need_the_extra():
-    strata = np.where(np.arange(100) % 3 == 0, 1.0, -1.0)
-    spec = DataSpec(dataset="toy", split="random", test_size=0.2)
-    with pytest.raises(UserError, match=f"split 'random' {EXTRA}"):
-        split_rows(spec, 100, 0, strata)
-
-
 def test_wrong_sizes_are_not_blamed_on_the_extra():
     spec = DataSpec(dataset="toy", split="sklearn", train_size=99, test_size=2)
-    with pytest.raises(UserError, match="100 rows of 'toy' into train_size 99 and test_size 2"):
+    with pytest.raises(UserError, match="100 rows of 'toy' into 99 training and 2 test rows"):
         split_rows(spec, 100, 0, None)
 
 
@@ -70,11 +70,11 @@ DATA_THAT_NEED_THE_EXTRA = {
     "MNIST from LIBSVM": ({"mnist": {"options": {"source": "libsvm"}}}, "reading LIBSVM files"),
     "a download": ({"mnist": {}}, "downloading files"),
     "an svmlight file": ({"mine": {"path": "own.svm"}}, "reading svmlight files"),
-    "a stratified split": ({"wdbc": {"split": "random"}}, "split 'random'"),
 }
 OTHER_DATA = {
     "synthetic": {"model": "linear", "split": "random"},
     "wdbc": {"split": "sklearn"},
+    "sonar": {"split": "random"},
     "mine": {"path": "own.npz"},
 }
 

@@ -63,6 +63,15 @@ def test_a_block_has_the_traces_of_its_runs(tmp_path, capsys):
     assert len(capsys.readouterr().out.splitlines()) == len(SEEDS)
 
 
+def test_a_block_has_a_group_for_each_start_and_seed(tmp_path):
+    starts = [{"mean_scale": 0.0, "init_scale": 1.0}, {"mean_scale": 1.0, "init_scale": 0.1}]
+    specs = [spec.replace(**start) for start in starts for spec in SPECS[:2]]
+    run_block(tmp_path / "seeds-0.zarr.zip", specs)
+    for wanted, trace in zip(specs, read_traces(tmp_path / "seeds-0.zarr.zip"), strict=True):
+        assert_identical(trace, execute(wanted, prepared()))
+    assert hidden_files(tmp_path) == []
+
+
 def test_the_times_of_each_run_are_its_own(tmp_path):
     specs = [SPECS[0], SPECS[1].replace(iterations=2000), SPECS[2]]
     run_block(tmp_path / "seeds-0.zarr.zip", specs)
@@ -88,7 +97,9 @@ def test_a_stopped_block_goes_on_with_the_next_seed(tmp_path, monkeypatch, execu
         with pytest.raises(Interrupted, match="interrupted at iteration 1"):
             run_block(out)
     ended = SEEDS[: SEEDS.index(stop_after) + 1]
-    assert [finished_path(out, seed).exists() for seed in SEEDS] == [s in ended for s in SEEDS]
+    assert [finished_path(out, f"seed-{seed}").exists() for seed in SEEDS] == [
+        s in ended for s in SEEDS
+    ]
     assert checkpoint_path(out).exists()  # of the seed that had just begun
     executed.clear()
     run_block(out)
@@ -100,7 +111,7 @@ def test_a_stopped_block_goes_on_with_the_next_seed(tmp_path, monkeypatch, execu
 
 def test_finished_seeds_of_other_runs_are_not_used(tmp_path, executed):
     out, data = tmp_path / "seeds-0.zarr.zip", prepared()
-    finished = finished_path(out, 6)
+    finished = finished_path(out, "seed-6")
     kept = execute(SPECS[1], data, code_hash="code")
     for trace, hashes in (
         (kept, {}),
@@ -127,7 +138,7 @@ def test_a_block_killed_at_ten_random_moments_ends_bit_identically(tmp_path):
     data = prepared_path(wdbc)
     wanted = {"solver": "sr-vn", "step": 1e-3, "expectation": "exact", "iterations": 1500}
     values = {**RunSpec(data=wdbc, beta=1.0, **wanted).to_dict(), "seed": None}
-    job = {"spec": values, "seeds": list(range(16)), "packed": True}
+    job = {"spec": values, "starts": [{}], "seeds": list(range(16)), "packed": True}
     job |= {"code_hash": "code", "exclusive": False}
     words = [sys.executable, "-m", "gvibench.stages", "run", "--job", json.dumps(job)]
     words += ["--data", str(data), "--out"]
@@ -135,7 +146,7 @@ def test_a_block_killed_at_ten_random_moments_ends_bit_identically(tmp_path):
     generator, kept = random.Random(20261117), {}
 
     def ended():
-        return [seed for seed in job["seeds"] if finished_path(out, seed).exists()]
+        return [seed for seed in job["seeds"] if finished_path(out, f"seed-{seed}").exists()]
 
     for _ in range(10):
         target = len(kept) + generator.randint(0, 1)
@@ -147,7 +158,7 @@ def test_a_block_killed_at_ten_random_moments_ends_bit_identically(tmp_path):
             process.kill()
         assert not out.exists()
         for seed in ended():
-            seconds = read_trace(finished_path(out, seed)).attrs["wall_seconds"]
+            seconds = read_trace(finished_path(out, f"seed-{seed}")).attrs["wall_seconds"]
             assert kept.setdefault(seed, seconds) == seconds
     assert len(kept) > 2
     subprocess.run([*words, out], check=True, stdout=subprocess.DEVNULL)

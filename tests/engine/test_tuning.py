@@ -7,15 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import stats
 
 from gvibench.engine import tuning
 from gvibench.engine.execute import execute
 from gvibench.engine.lockstep import run_trials
 from gvibench.engine.tuning import Trials, next_grid, tune
 from gvibench.engine.tuning_choice import choose
-from gvibench.engine.tuning_grid import Grid, best_point, points
+from gvibench.engine.tuning_grid import Grid, best_point, points, quasi_random_points
 from gvibench.registry import SOLVERS
 from gvibench.spec.run import RunSpec
+from gvibench.spec.statuses import UNUSABLE
 from gvibench.spec.tuning import MAX_EXTENSIONS
 from gvibench.store.choices import read_choice, read_failure
 from gvibench.store.trials import Trial, read_trials
@@ -26,7 +28,14 @@ SETTINGS = {"steps": {"start": 0.01, "stop": 1.0, "count": 3}, "init_scales": [1
 
 
 def settings(*seeds, rows=None, prefer="safe", **grid):
-    return {**SETTINGS, "seeds": list(seeds), "rows": rows, "prefer": prefer, **grid}
+    return {
+        "search": "grid",
+        **SETTINGS,
+        "seeds": list(seeds),
+        "rows": rows,
+        "prefer": prefer,
+        **grid,
+    }
 
 
 def template(**changes):
@@ -311,3 +320,45 @@ def test_a_tuning_that_was_stopped_runs_only_what_is_missing(tmp_path, monkeypat
     monkeypatch.setattr(tuning, "run_trials", run_trials)
     assert same_rounds(tune(Trials(template(), prepared(), path=kept), given), expected)
     assert len(read_trials(kept).trials) == len({t.key for r in expected for t in r.trials})
+
+
+HALTON = {
+    **{"search": "quasi-random", "trials": 8, "first_trial": 0, "init_scales": [0.1, 1.0]},
+    "steps": {"start": 1e-4, "stop": 1.0, "count": 2},
+}
+
+
+def test_quasi_random_points_are_a_halton_sequence():
+    expected = stats.qmc.Halton(2, scramble=False).random(9)[1:]
+    found = np.array(quasi_random_points(HALTON))
+    assert_allclose(np.log10(found[:, 0]), -4 + 4 * expected[:, 0], atol=1e-5)
+    assert_allclose(np.log10(found[:, 1]), -1 + expected[:, 1], atol=1e-5)
+
+
+def test_searches_of_other_trials_continue_the_sequence():
+    all_points = quasi_random_points({**HALTON, "trials": 24})
+    parts = [quasi_random_points({**HALTON, "first_trial": first}) for first in (0, 8, 16)]
+    assert all_points == [point for part in parts for point in part]
+    assert len(set(all_points)) == 24
+
+
+def test_a_quasi_random_search_chooses_the_best_of_its_points(tmp_path):
+    given = settings(5, 6, **{**HALTON, "init_scales": [0.3]})
+    (tried,) = tune(Trials(template(), prepared()), given)
+    assert len(tried.trials) == 16
+    assert {trial.init_scale for trial in tried.trials} == {0.3}
+    choice = choose([tried], tmp_path / "choice.json", "quick")
+    finals = {}
+    for trial in tried.trials:
+        ended = trial.objective[-1] if trial.status not in UNUSABLE else np.inf
+        finals.setdefault(trial.step, []).append(ended)
+    assert choice.objective == pytest.approx(min(np.mean(values) for values in finals.values()))
+
+
+def test_trials_on_held_out_rows_see_no_training_row():
+    data = prepared()
+    changed = replace(data, train_x=data.train_x + 1.0, train_y=-data.train_y)
+    given = settings(5, rows="held-out", **HALTON)
+    first, second = (tune(Trials(template(), each, "held-out"), given) for each in (data, changed))
+    assert same_rounds(first, second)
+    assert Trials(template(), data, "held-out").share == 25 / 40

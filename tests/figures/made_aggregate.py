@@ -34,6 +34,7 @@ class Run:
     reason: str = "done"
     optimum: float | None = 10.0
     tuning: dict | None = None
+    tuned_fields: tuple = ("init_scale", "step")
     scalars: dict = field(default_factory=dict)
     spec: dict = field(default_factory=dict)
     data: dict = field(default_factory=dict)
@@ -128,7 +129,7 @@ def write_aggregate(
             choice.write_text(
                 json.dumps(known | {"diverged": 0, "note": "", "failed": None} | run.tuning)
             )
-            spec |= {"step": None, "init_scale": None}
+            spec |= dict.fromkeys(run.tuned_fields)
         entries.append(
             {
                 "path": str(path),
@@ -138,7 +139,7 @@ def write_aggregate(
                 "seed": run.seed,
                 "choice": choice and str(choice),
                 "beta_choice": None,
-                "tuned_fields": ["init_scale", "step"] if choice else [],
+                "tuned_fields": list(run.tuned_fields) if choice else [],
                 "optimum": optimum and str(optimum),
                 "exact_optimum": None,
                 "code_hash": "feedfacefeedface",

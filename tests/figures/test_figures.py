@@ -18,12 +18,16 @@ from gvibench.figures.pages import fixed_layout
 from gvibench.figures.style import WIDTHS
 from gvibench.figures.theme import theme
 from gvibench.registry import FIGURES
+from gvibench.spec.scoring import SCORE_FIGURES
 from gvibench.store.aggregates import open_aggregate
 
 ALL_NAMES = [name for name in FIGURES.built_in if name not in {"path", "bias", "calibration"}]
 """Figures that all studies can have."""
-NAMES = [name for name in ALL_NAMES if name not in {"test", "time"}]
-"""Figures of the fast tests. `gap` and `test-time` share the code of `test` and `time`."""
+NAMES = [name for name in ALL_NAMES if name not in {"test", "time", *SCORE_FIGURES}]
+"""Figures of the fast tests. `gap` and `test-time` share the code of `test` and `time`.
+
+Scores need an optimum, and `test_scores_drawn` tests their figures.
+"""
 CASES = {
     "one": [Run([15.0, 11.0])],
     "optimal": [Run([10.0, 10.0])],

@@ -57,7 +57,7 @@ class Run:
     @property
     def problem(self):
         spec = dict(self.spec)
-        keys = ["data", "model", "beta", "prior", "gamma", "sigma"]
+        keys = ["data", "model", "beta", "prior", "basis_condition", "gamma", "sigma"]
         if not (self.exact or spec["expectation"] in {"exact", "stochastic"}):
             keys += ["expectation", "pieces", "piece_degree", "nodes"]
         return json.dumps([self.dataset, {key: spec[key] for key in keys}], sort_keys=True)

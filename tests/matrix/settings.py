@@ -69,8 +69,10 @@ ANYWHERE = {
     "estimator": ok("price", "reparam", "stl", **STOCHASTIC) + bad("score", "estimator"),
     "form": ok("auto", "dense") + ok("reduced", solvers={"vn": {}, "second": {"solver": "bw-gd"}}),
     "mean_scale": ok(0.0, 1.0, 50.0),
+    "basis_condition": ok(1.0, 10.0, 1000.0) + bad(0.5, "greater than or equal to 1"),
     "iterations": ok(0, 1, 30) + bad(-1, "greater than or equal to 0"),
     "seconds": ok(1e-9, 0.01, 100.0) + bad(0.0, "greater than 0"),
+    "passes": ok(0.5, 7.0, 1e6) + ok(3.0, **STOCHASTIC) + bad(0.0, "greater than 0"),
     "tolerance": ok(0.0, 1e-3, 1e6),
     "record_every": ok(1, 4, 100, "log") + bad(0, "greater than or equal to 1|should be"),
     "test_every": ok(1, 3, 1000, "log") + bad(0, "greater than or equal to 1|should be"),
@@ -212,8 +214,21 @@ OF_STUDIES = {
         Value({"data.options": [{"n": 50}, {"n": 80}]}, {"datasets": {"synthetic": {}}}),
         Value({"step": [0.1]}, {}, "directly in the study"),
     ],
+    "starts": ok(
+        {},
+        {
+            "zero": {"mean_scale": 0.0, "init_scale": 1.0},
+            "prior": {"mean_scale": 0.0, "init_scale": "prior"},
+        },
+    )
+    + [
+        Value({"far": {"mean_scale": 3.0, "init_scale": 0.1}}, {"step": "tuned"}),
+        Value({"here": {"mean_scale": 0.0, "init_scale": "prior"}}, {"beta": 0.0}, "beta above 0"),
+    ]
+    + bad({"here": {"mean_scale": 1.0}}, "init_scale"),
     "gap": ok("optimum", "best-seen"),
     "cost": ok("evaluations", "data_passes", "seconds", "iterations") + bad("flops", "cost"),
+    "score": ok({}) + bad({"budgets": 10.0}, "did you mean 'budget'"),
     "tuning": ok({}, {"rounds": 1}),
     "exclusive": ok(True, False),
     "pack": ok(1, 2, 100),
@@ -248,10 +263,13 @@ TUNED = {"step": "tuned"}
 OF_TUNING = {
     "steps": ok({"start": 0.001, "stop": 1.0, "count": 4}, {"start": 1e3, "stop": 1e6, "count": 2}),
     "init_scales": ok([1.0], [0.1, 1.0, 10.0]) + bad([], "init_scales"),
+    "search": ok("grid", "quasi-random") + bad("random", "search"),
+    "trials": ok(1, 3) + bad(0, "trials"),
+    "first_trial": ok(0, 8) + bad(-1, "first_trial"),
     "rounds": ok(1, 3) + bad(0, "rounds"),
     "iterations": ok(1, 20),
     "seeds": ok([1000], [9, 10]) + bad([0], "tuning and for reporting"),
-    "rows": ok(50, 10**6),
+    "rows": ok(50, 10**6, "held-out") + bad("test", "rows"),
     "prefer": ok("safe", "quick"),
     "betas": [
         Value([0.1, 1.0, 10.0], {"beta": "tuned", "step": 0.1}),
@@ -260,6 +278,19 @@ OF_TUNING = {
 }
 
 OF_GRIDS = {"start": ok(1e-6, 0.01), "stop": ok(0.5, 10.0), "count": ok(2, 5) + bad(1, "count")}
+
+OF_SCORES = {
+    "targets": ok({}, {"start": 10.0, "stop": 1e-3, "count": 5}) + bad([1.0], "targets"),
+    "budget": ok(10.0, 1e6) + bad(0.5, "should be more than 'least' 1") + bad(0.0, "budget"),
+    "least": ok(1e-3, 20.0) + bad(1000.0, "should be more than 'least' 1000"),
+    "draws": ok(100) + bad(99, "draws"),
+}
+
+OF_TARGETS = {
+    "start": ok(1e-6, 1e6) + bad(1e-8, "should be more than 'stop' 1e-08"),
+    "stop": ok(1e-10, 1.0) + bad(0.0, "stop"),
+    "count": ok(2, 50) + bad(1, "count"),
+}
 
 OF_STYLE = {
     "width": ok("column", "page"),

@@ -9,6 +9,7 @@ import re
 
 import pytest
 
+from gvibench.spec.scoring import SCORE_TABLES
 from gvibench.study.config import MODELS
 from matrix import settings
 from matrix.driver import missing_files, plan_of, rejection, run_plan
@@ -26,8 +27,11 @@ def keys_with_values():
         "DatasetSettings": {*settings.ANYWHERE, *settings.OF_DATASETS},
         "SolverSettings": {*settings.ANYWHERE, *settings.OF_SOLVERS},
         "PriorSettings": {"mean", "precision"},  # values of `prior` in `ANYWHERE`
+        "Start": {"mean_scale", "init_scale"},  # values of `starts` in `OF_STUDIES`
         "Tuning": set(settings.OF_TUNING),
         "LogGrid": set(settings.OF_GRIDS),
+        "Score": set(settings.OF_SCORES),
+        "Targets": set(settings.OF_TARGETS),
         "StepSettings": {"rule", "step"},  # values of `step` in `ANYWHERE`
         "Style": set(settings.OF_STYLE),
         "DaskSettings": set(settings.OF_DASK),
@@ -91,6 +95,14 @@ def cases():
         for k, value in enumerate(values):
             grid = {"start": 0.1, "stop": 0.2, "count": 2, key: value.value}
             yield f"grid-{key}-{k}", merged(settings.BASE, {"step": grid}), value.rejected
+    for key, values in settings.OF_SCORES.items():
+        for k, value in enumerate(values):
+            study = {"tables": list(SCORE_TABLES), "score": {key: value.value}}
+            yield f"score-{key}-{k}", merged(settings.BASE, study), value.rejected
+    for key, values in settings.OF_TARGETS.items():
+        for k, value in enumerate(values):
+            study = {"tables": ["scores"], "score": {"targets": {key: value.value}}}
+            yield f"targets-{key}-{k}", merged(settings.BASE, study), value.rejected
 
 
 CASES = {name: (study, rejected) for name, study, rejected in cases()}

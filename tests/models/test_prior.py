@@ -278,7 +278,7 @@ def test_names_stand_for_features_and_for_nominal_columns():
     prior = PriorSettings(mean={"pay": 2.0}, precision={"job": 3.0, "intercept": 0.0})
     run = spec(data=data.spec, prior=prior, beta=0.5)
     model = models.build(
-        run, numerics.select("cpu"), *models.rows_of(data), names=models.names_of(data)
+        run, numerics.select("cpu"), *models.rows_of(data, run), names=models.names_of(data)
     )
     assert_allclose(np.diag(model.prior.precision), [0.5, 3.0, 3.0, 0.5, 0.0])
     assert_allclose(model.prior.mean, [0, 0, 0, 2.0, 0])

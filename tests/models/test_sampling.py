@@ -111,7 +111,8 @@ def test_each_batch_of_an_epoch_is_unbiased():
 
 
 def test_data_passes_of_epochs():
-    trace = go(expectation="stochastic", batch=15, minibatches="epoch", iterations=9)
+    settings = {"batch": 15, "samples": 1, "minibatches": "epoch"}
+    trace = go(expectation="stochastic", **settings, iterations=9)
     assert_allclose(trace.scalars["data_passes"], np.arange(1, 11) / 3)
 
 

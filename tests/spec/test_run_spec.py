@@ -13,11 +13,11 @@ VALUES = {"data": {"dataset": "wdbc"}, "beta": 1.0, "solver": "vn", "step": 0.1}
 def test_canonical_json_is_stable():
     """Traces are located by the hash of this text, so a change invalidates all results."""
     assert spec().canonical() == (
-        '{"batch":100,"beta":0.5,"data":{"categorical":[],"dataset":"test","drop":[],"intercept":false,"offset":null,"options":{},'
+        '{"basis_condition":1.0,"batch":100,"beta":0.5,"data":{"categorical":[],"dataset":"test","drop":[],"intercept":false,"offset":null,"options":{},'
         '"path":null,"positive":null,"scale":"none","split":"sklearn","split_seed":42,"target":null,"test_path":null,'
         '"test_size":null,"train_size":null},"device":"auto","dtype":"float64",'
         '"estimator":"price","expectation":"exact","form":"auto","gamma":1.0,"init_scale":1.0,"iterations":1000,'
-        '"mean_scale":1.0,"minibatches":"independent","model":"logistic","nodes":20,"piece_degree":"quadratic","pieces":20,'
+        '"mean_scale":1.0,"minibatches":"independent","model":"logistic","nodes":20,"passes":null,"piece_degree":"quadratic","pieces":20,'
         '"prior":null,"record":[],"record_every":1,"samples":10,"seconds":null,"seed":0,"sigma":1.0,'
         '"snapshots":32,"solver":"vn","solver_options":{},"step":0.1,"step_options":{},'
         '"step_rule":"constant",'

@@ -14,7 +14,7 @@ from gvibench.engine.optimum import NoOptimumError, find_optimum, unknown_optimu
 from gvibench.errors import UserError
 from gvibench.spec.canonical import hash_values
 from gvibench.spec.metrics import CURVES as ALWAYS
-from gvibench.spec.run import DataSpec, RunSpec, group_name
+from gvibench.spec.run import DataSpec, RunSpec
 from gvibench.store.aggregate_writer import Layout
 from gvibench.store.aggregates import open_aggregate
 from gvibench.store.optima import write_optimum
@@ -127,6 +127,7 @@ OTHERS = {
     **{"train_size": 9, "test_size": 9, "scale": "standardize", "intercept": True},
     **{"target": "c", "positive": "yes", "drop": ["a"], "categorical": ["b"], "offset": "e"},
     **{"options": {"n": 9}, "model": "linear", "beta": 9.0, "gamma": 9.0, "sigma": 9.0},
+    **{"basis_condition": 9.0, "passes": 9.0},
     **{"prior": {"mean": 9.0, "precision": None}},
     **{"expectation": "stochastic", "pieces": 9, "piece_degree": "linear", "nodes": 9},
     **{"batch": 9, "samples": 9, "minibatches": "epoch", "estimator": "stl"},
@@ -175,10 +176,10 @@ def test_packed_and_single_runs_give_the_same_aggregate(study, tmp_path):
     traces, entries = study
     pack = Group({"kind": "gvibench packed traces"})
     for trace in traces[:2]:
-        pack.groups[group_name(trace.spec["seed"])] = to_group(trace)
+        pack.groups[f"seed-{trace.spec['seed']}"] = to_group(trace)
     write_zip(tmp_path / "pack.zarr.zip", pack)
     packed = [
-        entry(trace, tmp_path / "pack.zarr.zip", group_name(trace.spec["seed"]))
+        entry(trace, tmp_path / "pack.zarr.zip", f"seed-{trace.spec['seed']}")
         for trace in traces[:2]
     ]
     assert combine(tmp_path, packed + entries[2:]).identical(combine(tmp_path, entries))

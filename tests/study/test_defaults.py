@@ -66,7 +66,7 @@ def test_completing_twice_changes_nothing(**chosen) -> None:
 @pytest.mark.parametrize(
     ("spec", "sentence"),
     [
-        ({"dataset": "mushroom"}, r"unknown data set 'mushroom' \(did you mean 'mushrooms'\?\)"),
+        ({"dataset": "mushroomz"}, r"unknown data set 'mushroomz' \(did you mean 'mushroom'\?\)"),
         ({"datset": "wdbc"}, r"data: .*dataset"),  # codespell:ignore
         (
             {"dataset": "synthetic", "options": {"conditon": 3}},  # codespell:ignore

@@ -5,6 +5,7 @@ import pytest
 from study_config import jobs, specs, study
 
 from gvibench.errors import UserError
+from gvibench.spec.run import RunSpec
 from gvibench.study.config import load_config, read_config
 from gvibench.study.cost import suggest_pack
 from gvibench.study.expand import expand
@@ -79,6 +80,55 @@ def test_five_seeds_of_short_runs_share_a_job(changes, names):
     plan = jobs(seeds=7, **changes)
     assert [PurePosixPath(path).name.partition(".")[0] for path in plan.runs] == names
     assert sorted(spec.seed for job in plan.runs.values() for spec in job.specs) == list(range(7))
+
+
+STARTS = {
+    "zero": {"mean_scale": 0.0, "init_scale": 1.0},
+    "random": {"mean_scale": 1.0, "init_scale": 0.1},
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "count", "label"),
+    [
+        ({}, 1, "step-0.1_starts"),
+        ({"seeds": 3}, 2, "step-0.1_starts"),
+        ({"step": [0.1, 0.2]}, 2, "step-0.1_starts"),
+        ({"pack": 1}, 2, "step-0.1_scale-1.0_start-zero"),
+        ({"pack": 4, "seeds": 4}, 1, "step-0.1_starts"),
+        ({"exclusive": True}, 2, "step-0.1_scale-1.0_start-zero"),
+        ({"iterations": 10_000_000}, 2, "step-0.1_scale-1.0_start-zero"),
+        ({"step": "tuned"}, 2, "tuned_start-zero"),
+        ({"tables": ["quality"], "expectation": "exact"}, 2, "step-0.1_scale-1.0_start-zero"),
+    ],
+)
+def test_named_starts_of_short_runs_share_a_job(changes, count, label):
+    settings = {"seeds": 1, "starts": STARTS, **changes}
+    runs = list(jobs(**settings).runs.values())
+    assert len(runs) == count
+    assert PurePosixPath(runs[0].path).parent.name == label
+    specs = [spec for job in runs for spec in job.specs]
+    assert len({spec.canonical() for spec in specs}) == len(specs)
+    for job in runs:
+        groups = [row["group"] for row in job.manifest_rows()]
+        assert len(set(groups)) == len(groups)
+
+
+def test_jobs_repeat_the_specs_of_their_starts_and_seeds():
+    (job,) = jobs(seeds=2, starts=STARTS).runs.values()
+    params = json.loads(job.params)
+    repeated = [
+        RunSpec.from_dict({**params["spec"], **start, "seed": seed})
+        for start in params["starts"]
+        for seed in params["seeds"]
+    ]
+    assert repeated == list(job.specs)
+
+
+def test_runs_with_a_limit_of_passes_are_short():
+    limited = {"iterations": 10_000_000, "passes": 100.0}
+    (job,) = jobs(seeds=3, **limited).runs.values()
+    assert len(job.specs) == 3
 
 
 def test_the_parameters_of_a_block_stay_short():

@@ -6,6 +6,7 @@ from study_config import jobs
 from gvibench import registry
 from gvibench.analysis.theory_checks import CLAIMS
 from gvibench.errors import UserError
+from gvibench.spec.scoring import SCORE_FIGURES, SCORE_TABLES
 from gvibench.study.requirements import FIGURES, TABLES, THEOREM_SOLVERS
 
 PLANE = {
@@ -39,6 +40,8 @@ POSSIBLE = {
     ("figures", "test-time"): {},
     ("tables", "quality"): {},
     ("tables", "truth"): {},
+    **{("figures", name): {} for name in SCORE_FIGURES},
+    **{("tables", name): {} for name in SCORE_TABLES},
 }
 
 UNTESTED = {"datasets": {"untested": {"dataset": "synthetic", "split": "none"}}}
@@ -85,6 +88,10 @@ IMPOSSIBLE = [
     ("tables", "truth", {"gap": "best-seen"}, "a Gaussian to measure"),
     ("tables", "truth", {"beta": 0.7}, "a true posterior: set 'truth: draws.npz'"),
     ("tables", "truth", {"datasets": ["diabetes_scale"]}, "a true posterior"),
+    *(("figures", name, {"gap": "best-seen"}, "set gap: optimum") for name in SCORE_FIGURES),
+    *(("tables", name, {"gap": "best-seen"}, "set gap: optimum") for name in SCORE_TABLES),
+    ("tables", "scores", {"beta": 0.0}, "beta above 0"),
+    ("tables", "beats", {"model": "non-convex"}, "use a convex model"),
 ]
 
 

@@ -157,12 +157,12 @@ def test_finished_seeds_of_a_job_are_counted(plan):
     job = plan.of_study("s")[0]
     out = Path(job.path)
     out.parent.mkdir(parents=True)
-    write_trace(finished_path(out, 0), run(job))
+    write_trace(finished_path(out, "seed-0"), run(job))
     assert "6 runs: 1 done, 5 pending; 15 jobs: 15 pending" in report(plan)
     run(job, checkpoint=checkpoint_path(out), checkpoint_every=0.0)
     text = report(plan)
     assert "6 runs: 1 done, 1 running, 4 pending; 15 jobs: 1 running, 14 pending" in text
-    assert f"running 67% {out}: iteration 40 of seed 2 of 3" in text
+    assert f"running 67% {out}: iteration 40 of run 2 of 3" in text
     assert not orphans(plan)  # the job will use them
 
 

@@ -179,3 +179,31 @@ def test_a_prior_names_columns_of_a_bundled_data_set():
     with pytest.raises(UserError, match="'wdbc' has no feature 'x31'"):
         jobs(prior={"precision": {"x31": 1.0}})
     assert jobs(prior={"precision": {"x30": 1.0}}).runs
+
+
+STARTS = {
+    "zero": {"mean_scale": 0.0, "init_scale": 1.0},
+    "prior": {"mean_scale": 0.0, "init_scale": "prior"},
+    "random": {"mean_scale": 1.0, "init_scale": 0.1},
+}
+
+
+def test_each_run_is_repeated_from_each_start():
+    runs = specs(starts=STARTS, beta=0.25, seeds=1, init_scale=7.0, mean_scale=7.0)
+    assert [(run.mean_scale, run.init_scale) for run in runs] == [(0, 1), (0, 2), (1, 0.1)]
+    paths = list(jobs(starts=STARTS, seeds=1, pack=1).runs)
+    assert [re.search("start-[a-z]+", path)[0] for path in paths] == [
+        f"start-{name}" for name in STARTS
+    ]
+
+
+def test_tuning_does_not_change_named_starts():
+    plan = jobs(starts=STARTS, beta=0.25, step="tuned", seeds=1)
+    scales = [job.settings["init_scales"] for job in plan.tuning.values()]
+    assert scales == [[1.0], [2.0], [0.1]]
+
+
+@pytest.mark.parametrize("changes", [{"beta": 0.0}, {"beta": "tuned"}, {"prior": {"mean": 0.5}}])
+def test_the_start_at_the_prior_needs_its_precision(changes):
+    with pytest.raises(UserError, match="start prior: init_scale 'prior' needs a prior N"):
+        jobs(starts=STARTS, seeds=1, **changes)

@@ -31,6 +31,7 @@ __all__ = [
     "specs_of",
     "unique",
     "usable",
+    "with_fields",
 ]
 
 Floats = NDArray[np.float64]
@@ -65,6 +66,8 @@ class Configuration:
     """Key of the problem. Objectives of configurations with equal keys are comparable."""
     solver: str
     """Name of the solver in the study."""
+    title: str
+    """Title of the solver."""
     line: str
     """Title of the solver and the other method fields that vary."""
     solver_id: str
@@ -80,6 +83,8 @@ class Configuration:
     init_scale: float
     tuned: bool
     """Whether the tuning stage chose the step or the initial scale."""
+    tuned_scale: bool
+    """Whether the tuning stage chose the initial scale."""
     runs: Runs
     """Positions of the runs in the aggregate."""
     usable: Runs
@@ -106,7 +111,7 @@ class Configuration:
     def panel_without(self, *fields: str) -> str:
         """Return the name of the panel without the given fields."""
         kept = {field: self.varied[field] for field in self.panel_fields if field not in fields}
-        return _with_fields(self.dataset, kept)
+        return with_fields(self.dataset, kept)
 
 
 def configurations(dataset: xr.Dataset) -> list[Configuration]:
@@ -118,7 +123,8 @@ def configurations(dataset: xr.Dataset) -> list[Configuration]:
     all_specs = specs_of(dataset)
     specs = [all_specs[k] for k in present]
     first = np.array([runs[0] for runs in members])
-    labels = {name: dataset[name].values[first].tolist() for name in ("dataset", "solver", "tuned")}
+    columns = ("dataset", "solver", "tuned", "tuned_scale")
+    labels = {name: dataset[name].values[first].tolist() for name in columns}
     pairs = list(zip(labels["dataset"], labels["solver"], strict=True))
     problems = [_problem_fields(spec) for spec in specs]
     methods = [_method_fields(spec, problem) for spec, problem in zip(specs, problems, strict=True)]
@@ -137,10 +143,11 @@ def configurations(dataset: xr.Dataset) -> list[Configuration]:
         result.append(
             Configuration(
                 dataset=name,
-                panel=_with_fields(name, panel_values),
+                panel=with_fields(name, panel_values),
                 problem=_problem_key(name, problems[k]),
                 solver=solver,
-                line=_with_fields(titles[solver, spec["solver"]], line_values),
+                title=titles[solver, spec["solver"]],
+                line=with_fields(titles[solver, spec["solver"]], line_values),
                 solver_id=spec["solver"],
                 identity=json.dumps(spec, sort_keys=True),
                 varied=panel_values | line_values,
@@ -149,6 +156,7 @@ def configurations(dataset: xr.Dataset) -> list[Configuration]:
                 step_rule=spec["step_rule"],
                 init_scale=spec["init_scale"],
                 tuned=labels["tuned"][k],
+                tuned_scale=labels["tuned_scale"][k],
                 runs=runs,
                 usable=runs[is_usable[runs]],
                 endings=Counter(status[runs].tolist()),
@@ -282,7 +290,7 @@ def _varied(
     }
 
 
-def _with_fields(name: str, fields: Mapping[str, Any]) -> str:
+def with_fields(name: str, fields: Mapping[str, Any]) -> str:
     """Return a name followed by fields and their values, for readers."""
     words = [f"{field.removeprefix('data.')} {_word(value)}" for field, value in fields.items()]
     return ", ".join([name, *words])

@@ -28,6 +28,7 @@ __all__ = [
     "final",
     "final_values",
     "gap",
+    "has_optimum",
     "measured",
     "reference",
     "rounding",
@@ -96,17 +97,29 @@ def reference(dataset: xr.Dataset, metric: str) -> Floats:
     """Return the reference value of each run, from which its gap is measured."""
     if metric not in {"objective", "neg_elbo"} or dataset.attrs["gap"] != "optimum":
         return _best_seen(dataset, metric)
-    optimum = np.asarray(dataset[f"optimum_{metric}"].values)
-    if f"optimum_{EXACT}" in dataset:
-        # The optimum of an approximation does not minimise the exact negative ELBO.
-        exact = dataset[f"optimum_{EXACT}"].values if metric == "objective" else np.nan
-        optimum = np.where(_has_exact(dataset), exact, optimum)
+    optimum = _optima(dataset, metric)
     if metric == "neg_elbo":
         gammas = by_run(dataset, [spec["gamma"] for spec in specs_of(dataset)])
         optimum = np.where(gammas == 1.0, optimum, np.nan)
     if np.isfinite(optimum).all():  # no curve needs to be read
         return optimum
     return np.where(np.isfinite(optimum), optimum, _best_seen(dataset, metric))
+
+
+def has_optimum(dataset: xr.Dataset) -> NDArray[np.bool_]:
+    """Return a mask of the runs whose objective gaps are measured from the optimum."""
+    known = np.isfinite(_optima(dataset, "objective"))
+    return np.asarray(known & (dataset.attrs["gap"] == "optimum"))
+
+
+def _optima(dataset: xr.Dataset, metric: str) -> Floats:
+    """Return the value of each run at the optimum of its problem, or NaN if it is not known."""
+    optimum = np.asarray(dataset[f"optimum_{metric}"].values)
+    if f"optimum_{EXACT}" in dataset:
+        # The optimum of an approximation does not minimise the exact negative ELBO.
+        exact = dataset[f"optimum_{EXACT}"].values if metric == "objective" else np.nan
+        optimum = np.where(_has_exact(dataset), exact, optimum)
+    return optimum
 
 
 def rounding(dataset: xr.Dataset, best: Floats) -> Floats:

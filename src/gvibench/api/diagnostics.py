@@ -48,7 +48,7 @@ class Diagnostics(Mapping[str, Any]):
     ) -> "Diagnostics":
         """Measure a posterior on the training rows and, if given, on test rows of the design."""
         data, backend = problem.data, numerics.select("cpu")
-        train, none = models.rows_of(data)
+        train, none = models.rows_of(data, spec)
         test = none if test is None else test
         mean, multiplicity = posterior.mean, 1
         if posterior.reduction is not None:

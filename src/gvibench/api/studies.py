@@ -173,6 +173,7 @@ def as_study(runs: Sequence[xr.Dataset], optima: Sequence[float] | None) -> xr.D
         "status": [run.attrs["status"] for run in runs],
         "iterations_done": [run.attrs["iterations_done"] for run in runs],
         "tuned": [False for _ in runs],
+        "tuned_scale": [False for _ in runs],
     }
     variables: dict[str, Any] = {name: ("run", values) for name, values in columns.items()}
     variables |= {name: (("run", "record"), rows) for name, rows in curves.items()}

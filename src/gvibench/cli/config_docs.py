@@ -171,6 +171,7 @@ def page() -> str:
         rows = [
             f"| `{option}` | `{setting.default}` | {_cell(_meaning(setting))} |"
             for option, setting in entry(name).settings.items()
+            if len(setting.choices) != 1  # one choice leaves nothing to set
         ]
         if rows:
             parts.append(_section(f"Options of the data set `{name}`", "", rows))

@@ -5,15 +5,18 @@ from typing import Any
 
 from gvibench.cli.arguments import Options, Subparsers
 from gvibench.errors import UserError
-from gvibench.registry import DATASETS, MODELS, SOLVERS, STEP_RULES
+from gvibench.registry import MODELS, SOLVERS, STEP_RULES
 
 __all__ = ["add_commands"]
 
 
 def add_commands(subparsers: Subparsers) -> None:
     """Add the commands."""
-    datasets = subparsers.add_parser("datasets", help="list the data sets")
+    datasets = subparsers.add_parser("datasets", help="list the data sets, or describe one")
     datasets.set_defaults(command=_datasets)
+    datasets.add_argument(
+        "name", nargs="?", help="data set to describe: size, classes, optimum, licence and notes"
+    )
     models = subparsers.add_parser("models", help="list the models and their expectations")
     models.set_defaults(command=_models)
     solvers = subparsers.add_parser("solvers", help="list the solvers and the step rules")
@@ -44,12 +47,9 @@ def add_commands(subparsers: Subparsers) -> None:
 
 
 def _datasets(options: Options) -> None:
-    from gvibench.spec import catalogue
+    from gvibench.study.dataset_cards import card, overview
 
-    for name in DATASETS.names():
-        entry = catalogue.entry(name)
-        size = f"{entry.n} x {entry.d}" if entry.n else "any size"
-        print(f"{name:20} {size:14} beta {entry.beta:<7g} {entry.title}")
+    print(card(options.name) if options.name else overview())
 
 
 def _models(options: Options) -> None:

@@ -1,7 +1,7 @@
 """Define the `gvibench` command.
 
-The modules `run_commands`, `study_commands` and `info_commands` add the subcommands. They import
-what a command needs when it is called, so that `gvibench run` starts fast.
+The modules `run_commands`, `study_commands`, `benchmark_commands` and `info_commands` add the
+subcommands. They import what a command needs when it is called, so that `gvibench run` starts fast.
 """
 
 import os
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from gvibench import __version__
-from gvibench.cli import info_commands, run_commands, study_commands
+from gvibench.cli import benchmark_commands, info_commands, run_commands, study_commands
 from gvibench.cli.arguments import Parser
 from gvibench.errors import call
 
@@ -40,5 +40,6 @@ def build_parser(*, with_help: bool = False) -> Parser:
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     run_commands.add_commands(subparsers, with_help=with_help)
     study_commands.add_commands(subparsers)
+    benchmark_commands.add_commands(subparsers)
     info_commands.add_commands(subparsers)
     return parser

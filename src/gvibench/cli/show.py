@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,12 +99,22 @@ def _optimum(path: str) -> str:
     data = spec.pop("data")
     lines = [optimum.summary(), ""]
     lines += [f"  {name:20}{attrs[name]:16.10g}" for name in METRICS if name in attrs]
+    lines += _certificate(attrs)
     lines += ["", "  data:    " + settings_line(data), "  problem: " + settings_line(spec)]
     lines.append(f"  mean of {counted(len(optimum.mean), 'feature')}")
     if optimum.covariance_factor is not None:
         shape = " x ".join(map(str, optimum.covariance_factor.shape))
         lines.append(f"  covariance factor {shape}")
     return "\n".join(lines)
+
+
+def _certificate(attrs: Mapping[str, Any]) -> list[str]:
+    """Return a line about the distance from the optimal objective; older files have none."""
+    if "certificate" not in attrs:
+        return []
+    if reason := attrs["certificate_reason"]:
+        return [f"  no certificate: {reason}"]
+    return [f"  certificate: at most {attrs['certificate']:.1e} above the minimum"]
 
 
 def _prepared(path: str) -> str:

@@ -34,11 +34,11 @@ EXIT_CODES = {
 """Signals that stop the study, and the exit code after each of them."""
 
 
-def run_study(plan: Plan, words: Sequence[str]) -> int:
+def run_study(plan: Plan, words: Sequence[str], *, with_conclusion: bool = True) -> int:
     """Run Snakemake with the given arguments and return its exit code.
 
     On a terminal, one line shows the progress; otherwise a line is printed each minute. Snakemake's
-    output is shown only if it fails.
+    output is shown only if it fails. At the end, the conclusion of each study is printed.
     """
     with tempfile.TemporaryFile("w+", errors="replace") as output:
         with _Signals() as signals:
@@ -67,7 +67,7 @@ def run_study(plan: Plan, words: Sequence[str]) -> int:
             output.seek(0)
             shutil.copyfileobj(output, sys.stderr)
             return process.returncode if process.returncode > 0 else 128 - process.returncode
-    for study in plan.config.studies:
+    for study in plan.config.studies if with_conclusion else ():
         _print_conclusion(Path(plan.config.results, study))
     return 0
 

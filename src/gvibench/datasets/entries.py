@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from gvibench.spec.catalogue import TARGETS, DatasetEntry, File, Setting
+from gvibench.spec.catalogue import TARGETS, Card, DatasetEntry, File, Setting
 
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
 MNIST_MIRROR = "https://ossci-datasets.s3.amazonaws.com/mnist"
@@ -280,6 +280,14 @@ WDBC = DatasetEntry(
     d=30,
     labels={"+1": "the tumour is benign", "-1": "the tumour is malignant"},
     scale="standardize",
+    card=Card(
+        creators="W. Wolberg, O. Mangasarian, N. Street and W. Street",
+        year=1993,
+        original="Breast Cancer Wisconsin (Diagnostic)",
+        doi="10.24432/C5DW2B",
+        licence="CC BY 4.0",
+        changes="copied from scikit-learn",
+    ),
 )
 
 DIGITS_ODD_EVEN = DatasetEntry(
@@ -293,6 +301,15 @@ DIGITS_ODD_EVEN = DatasetEntry(
     d=64,
     labels={"+1": "the digit is odd", "-1": "the digit is even"},
     scale="standardize",
+    card=Card(
+        creators="E. Alpaydin and C. Kaynak",
+        year=1998,
+        original="Optical Recognition of Handwritten Digits",
+        doi="10.24432/C50P49",
+        licence="CC BY 4.0",
+        changes="the test rows, copied from scikit-learn",
+        notes=("Three pixels are the same in all images and become zero.",),
+    ),
 )
 
 SYNTHETIC = DatasetEntry(

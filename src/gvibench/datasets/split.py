@@ -43,50 +43,82 @@ def split_rows(
 
 
 def _draw(spec: DataSpec, rows: Rows, strata: NDArray[np.float64] | None) -> tuple[Rows, Rows]:
-    if strata is None and (drawn := _draw_unstratified(spec, rows)):
-        return drawn
-    cannot = f"cannot split the {len(rows)} rows of '{spec.dataset}'"
-    try:
-        from sklearn.model_selection import train_test_split
-    except ImportError as error:
-        if strata is None:  # scikit-learn would only explain what is wrong with the sizes
-            sizes = f"train_size {spec.train_size} and test_size {spec.test_size}"
-            raise UserError(f"{cannot} into {sizes}") from error
-        raise UserError("split 'random' needs: pip install 'gvibench[data]'") from error
-    try:
-        train, test = train_test_split(
-            rows,
-            train_size=spec.train_size,
-            test_size=spec.test_size,
-            random_state=spec.split_seed,
-            stratify=strata,
-        )
-    except ValueError as error:
-        raise UserError(f"{cannot}: {error}") from error
-    return train, test
+    """Draw the rows that `train_test_split` of scikit-learn draws.
 
-
-def _draw_unstratified(spec: DataSpec, rows: Rows) -> tuple[Rows, Rows] | None:
-    """Draw the rows that `train_test_split` draws, or return None if the sizes are invalid.
-
-    Importing scikit-learn takes longer than the rest of the job.
+    Importing scikit-learn takes longer than the rest of the job, and it is an optional dependency.
     """
-    count = len(rows)
-    test, train = spec.test_size, spec.train_size
-    if isinstance(test, float) and isinstance(train, float) and test + train > 1:
-        return None
-    if isinstance(test, float):
-        test = math.ceil(test * count)
-    if isinstance(train, float):
-        train = math.floor(train * count)
+    train, test = _sizes(spec, len(rows))
+    if strata is not None:
+        return _draw_stratified(spec, rows, strata, train, test)
+    drawn = rows[np.random.RandomState(spec.split_seed).permutation(len(rows))]
+    return drawn[test : test + train], drawn[:test]
+
+
+def _sizes(spec: DataSpec, count: int) -> tuple[int, int]:
+    """Return the numbers of training and test rows of a drawn split."""
+    train = None if spec.train_size is None else _rounded("train", spec.train_size, count)
+    test = None if spec.test_size is None else _rounded("test", spec.test_size, count)
     if test is None:
         test = count - (train or 0)
     if train is None:
         train = count - test
-    if min(train, test) < 1 or train + test > count:
-        return None
-    drawn = rows[np.random.RandomState(spec.split_seed).permutation(count)]
-    return drawn[test : test + train], drawn[:test]
+    shares = [size for size in (spec.train_size, spec.test_size) if isinstance(size, float)]
+    is_above_one = len(shares) == 2 and sum(shares) > 1
+    if min(train, test) < 1 or train + test > count or is_above_one:
+        raise UserError(
+            f"{_cannot(spec, count)} into {train} training and {test} test rows: change train_size "
+            "or test_size"
+        )
+    return train, test
+
+
+def _cannot(spec: DataSpec, count: int) -> str:
+    return f"cannot split the {count} rows of '{spec.dataset}'"
+
+
+def _draw_stratified(
+    spec: DataSpec, rows: Rows, strata: NDArray[np.float64], train: int, test: int
+) -> tuple[Rows, Rows]:
+    _, codes, counts = np.unique(strata, return_inverse=True, return_counts=True)
+    if counts.min() < 2:
+        raise UserError(
+            f"{_cannot(spec, len(rows))} by class: a class has one row, and 2 are needed; "
+            "use split 'sklearn'"
+        )
+    if min(train, test) < len(counts):
+        raise UserError(
+            f"{_cannot(spec, len(rows))} into {train} training and {test} test rows: each part "
+            f"needs a row of each of the {len(counts)} classes"
+        )
+    rng = np.random.RandomState(spec.split_seed)
+    train_counts = _shares(counts, train, rng)
+    test_counts = _shares(counts - train_counts, test, rng)
+    parts: tuple[list[Rows], list[Rows]] = ([], [])
+    for code, (first, second) in enumerate(zip(train_counts, test_counts, strict=True)):
+        members = np.flatnonzero(codes == code)
+        members = members[rng.permutation(len(members))]
+        parts[0].append(members[:first])
+        parts[1].append(members[first : first + second])
+    chosen = [rng.permutation(np.concatenate(part)) for part in parts]
+    return rows[chosen[0]], rows[chosen[1]]
+
+
+def _shares(counts: NDArray[np.intp], total: int, rng: np.random.RandomState) -> NDArray[np.intp]:
+    """Distribute a total over classes in proportion to their counts.
+
+    Rows that remain after rounding down go to the largest remainders, at random among equals.
+    """
+    exact = counts / counts.sum() * total
+    shares = np.floor(exact)
+    left = int(total - shares.sum())
+    for remainder in np.unique(exact - np.floor(exact))[::-1]:
+        if left == 0:
+            break
+        equal = np.flatnonzero(exact - np.floor(exact) == remainder)
+        chosen = rng.choice(equal, min(len(equal), left), replace=False)
+        shares[chosen] += 1
+        left -= len(chosen)
+    return np.asarray(shares, dtype=np.intp)
 
 
 def _subsample(
@@ -105,17 +137,23 @@ def _choose(rng: np.random.Generator, rows: Rows, count: int) -> Rows:
 
 
 def _count(spec: DataSpec, part: str, size: float | None, available: int) -> int:
-    """Return a size as a number of rows.
-
-    Fractions are rounded as in scikit-learn: down for training rows and up for test rows.
-    """
+    """Return a size as a number of rows. None stands for all of them."""
     if size is None:
         return available
-    if isinstance(size, float):
-        size = math.floor(size * available) if part == "train" else math.ceil(size * available)
+    size = _rounded(part, size, available)
     if size > available:
         raise UserError(
             f"data set '{spec.dataset}': {part}_size is {size}, but only {available} rows are "
             f"available: set {part}_size to at most {available}"
         )
+    return size
+
+
+def _rounded(part: str, size: float, available: int) -> int:
+    """Return a size as a number of rows, which may be too large.
+
+    Fractions are rounded as in scikit-learn: down for training rows and up for test rows.
+    """
+    if isinstance(size, float):
+        size = math.floor(size * available) if part == "train" else math.ceil(size * available)
     return int(size)

@@ -1,9 +1,9 @@
-"""Execute the runs of a job: one run, or a block of seeds one after the other.
+"""Execute the runs of a job: one run, or a block of starts and seeds one after the other.
 
 Runs of a block share a process, which starts once. They do not overlap, so the times of each run
-are its own. The trace of each finished seed is kept next to the output until all seeds are
-finished, and a long run writes checkpoints. A job that was killed continues with the seed, and at
-the checkpoint, at which it was stopped.
+are its own. The trace of each finished run is kept next to the output until all runs are finished,
+and a long run writes checkpoints. A job that was killed continues with the run, and at the
+checkpoint, at which it was stopped.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from gvibench.engine.checkpointing import stop_on_signals
 from gvibench.engine.execute import execute
 from gvibench.engine.progress import ProgressReport
 from gvibench.errors import UserError
-from gvibench.spec.run import RunSpec
+from gvibench.spec.run import RunSpec, group_names
 from gvibench.store.checkpoints import checkpoint_path, finished_path
 from gvibench.store.describe import summarise_trace
 from gvibench.store.prepared import Prepared
@@ -32,7 +32,7 @@ def execute_block(
     exclusive: bool,
     no_step: str,
 ) -> None:
-    """Execute runs that differ in their seed and write their traces to one file.
+    """Execute runs that differ in their start or seed, and write their traces to one file.
 
     Parameters
     ----------
@@ -48,10 +48,11 @@ def execute_block(
         Passed to `gvibench.engine.execute.execute`.
     """
     checkpoint = checkpoint_path(out)
+    names = group_names([(spec.mean_scale, spec.init_scale, spec.seed) for spec in specs])
+    kept = [finished_path(out, name) for name in names]
     traces = []
     with stop_on_signals():
-        for spec in specs:
-            finished = finished_path(out, spec.seed)
+        for spec, finished in zip(specs, kept, strict=True):
             trace = _finished_trace(finished, spec, data, code_hash)
             if trace is None:
                 with ProgressReport(spec) as report:
@@ -66,14 +67,14 @@ def execute_block(
                     )
                 if len(specs) > 1:
                     write_trace(finished, trace)
-                    checkpoint.unlink(missing_ok=True)  # the next seed starts from nothing
+                    checkpoint.unlink(missing_ok=True)  # the next run starts from nothing
             print(summarise_trace(trace), flush=True)
             traces.append(trace)
     if packed:
         write_packed(out, traces)
     else:
         write_trace(out, traces[0])
-    for path in (checkpoint, *(finished_path(out, spec.seed) for spec in specs)):
+    for path in (checkpoint, *kept):
         path.unlink(missing_ok=True)
 
 

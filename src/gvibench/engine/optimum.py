@@ -13,6 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from gvibench import models, numerics
+from gvibench.engine.certificate import certificate
 from gvibench.engine.optimum_search import descend
 from gvibench.errors import Diverged, UserError
 from gvibench.models.base import Model
@@ -99,9 +100,9 @@ def _identity(spec: ProblemSpec, code: str) -> dict[str, Any]:
 
 def _find(spec: ProblemSpec, data: Prepared, backend: Backend, code: str) -> Optimum:
     n, d = data.train_x.shape
-    train, test = models.rows_of(data)
+    train, test = models.rows_of(data, spec)
     reduction = None
-    if d > n and spec.prior is None:  # other priors are not invariant to rotations
+    if d > n and spec.is_rotation_invariant:
         reduction = reduce_problem(data.train_x, data.test_x, np.zeros(d))
     if reduction is not None:
         train, test = train._replace(x=reduction.train_x), test._replace(x=reduction.test_x)
@@ -127,10 +128,11 @@ def _find(spec: ProblemSpec, data: Prepared, backend: Backend, code: str) -> Opt
     }
     _require_optimum(spec, attrs)
     stores_factor = reduction is None and spec.gamma > 0
+    lower = factor.covariance_lower() if stores_factor else None
     return Optimum(
         mean=mean if reduction is None else reduction.lift(mean),
-        covariance_factor=factor.covariance_lower() if stores_factor else None,
-        attrs=attrs,
+        covariance_factor=lower,
+        attrs={**attrs, **certificate(spec, model, mean, lower)},
     )
 
 

@@ -91,7 +91,7 @@ class _Judge:
         run = RunSpec(**values, solver="vn", step=1.0)
         self.names = models.names_of(data)
         self.model = models.build(
-            run, numerics.select("cpu"), *models.rows_of(data), names=self.names
+            run, numerics.select("cpu"), *models.rows_of(data, spec), names=self.names
         )
         self.optimum: Gaussian | None = None
         if optimum is not None and optimum.covariance_factor is not None:

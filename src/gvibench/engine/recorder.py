@@ -197,7 +197,7 @@ class Recorder:
         table = self._table()
         columns = {name: table[:, k] for k, name in enumerate(self._columns)}
         if not self.objective_only:
-            columns["data_passes"] = columns["evaluations"] * self.model.data_share
+            columns["data_passes"] = columns["evaluations"] * self.model.passes_per_evaluation
         return {**columns, "seconds": np.array(self._seconds)}
 
     def dump(self) -> dict[str, np.ndarray]:

@@ -11,6 +11,7 @@ from gvibench.engine.checkpointing import Checkpoints
 from gvibench.engine.endings import gradient_tolerance, judge, settled_tolerance
 from gvibench.engine.recorder import Recorder
 from gvibench.errors import Diverged, Stopped, UserError
+from gvibench.models.basis import basis_of
 from gvibench.models.protocols import Objectives
 from gvibench.models.reduction import Reduction, reduce_problem
 from gvibench.numerics.base import Array, Backend
@@ -19,7 +20,7 @@ from gvibench.spec.compatibility import is_reduced
 from gvibench.spec.run import RunSpec
 from gvibench.store.prepared import Prepared
 
-__all__ = ["Progress", "Run", "StepResult", "initial_mean"]
+__all__ = ["Progress", "Run", "StepResult", "initial_gaussian", "initial_mean"]
 
 Progress = Callable[[int, Recorder, float], None]
 """Function that receives the iteration, the recorder and the solver time."""
@@ -30,6 +31,15 @@ FACTOR_BYTES = 2_000_000
 def initial_mean(spec: RunSpec, d: int) -> np.ndarray:
     """Return m0. It depends on seed, scale and dimension only, so all solvers share it."""
     return spec.mean_scale * np.random.default_rng(spec.seed).standard_normal(d)
+
+
+def initial_gaussian(spec: RunSpec, d: int) -> tuple[np.ndarray, float | np.ndarray]:
+    """Return m0 and C0 in the coordinates of a run; a number stands for a multiple of I."""
+    mean = initial_mean(spec, d)
+    basis = basis_of(spec, d)
+    if basis is None:
+        return mean, spec.init_scale
+    return basis.mean(mean), basis.factor(spec.init_scale * np.eye(d))
 
 
 class StepResult(NamedTuple):
@@ -100,8 +110,8 @@ class Run:
         self._settled_tolerance = settled_tolerance(spec.gamma)
 
     def _build_model(self, data: Prepared, backend: Backend) -> None:
-        train, test = models.rows_of(data)
-        mean = initial_mean(self.spec, data.train_x.shape[1])
+        train, test = models.rows_of(data, self.spec)
+        mean, scale = initial_gaussian(self.spec, data.train_x.shape[1])
         self.reduction: Reduction | None = None
         if is_reduced(self.spec, self.solver, *data.train_x.shape):
             self.reduction = reduce_problem(data.train_x, data.test_x, mean)
@@ -114,6 +124,7 @@ class Run:
             self.spec, backend, train, test, multiplicity=multiplicity, names=names
         )
         self._mean: Array = backend.asarray(mean)
+        self._scale = scale if isinstance(scale, float) else backend.asarray(scale)
 
     @property
     def is_active(self) -> bool:
@@ -129,6 +140,7 @@ class Run:
             and self.model.supports_batching
             and self.reduction is None  # the basis depends on the initial mean
             and self.spec.seconds is None
+            and self.spec.passes is None
         )
 
     def start(self, no_step: str = "", *, warm_up: bool = True) -> None:
@@ -143,7 +155,7 @@ class Run:
         if resumed is not None:
             self.state, self.seconds = resumed
         else:
-            self.state = self.solver.init(self.model, self._mean, self.spec.init_scale)
+            self.state = self.solver.init(self.model, self._mean, self._scale)
         if warm_up:
             self._warm_up()
         if resumed is None:
@@ -262,11 +274,16 @@ class Run:
         spec, recorder = self.spec, self.recorder
         if spec.seconds is not None and self.seconds >= spec.seconds:
             return f"{spec.seconds:g} s of solver time used"
+        if spec.passes is not None and self._passes() >= spec.passes:
+            return f"{spec.passes:g} passes over the training rows used"
         if spec.tolerance is not None and recorder.grad_norm <= spec.tolerance:
             return f"tolerance reached after {self.state.iteration} iterations"
         if self._has_settled():
             return f"objective settled after {self.state.iteration} iterations"
         return ""
+
+    def _passes(self) -> float:
+        return self.state.evaluations * self.model.passes_per_evaluation
 
     def _has_settled(self) -> bool:
         return self.recorder.settled_norm <= self._settled_tolerance

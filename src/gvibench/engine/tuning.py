@@ -5,6 +5,8 @@ at an edge of the grid, the round extends the grid there, up to a limit. The nex
 grid around the best point. After a fixed number of rounds, `gvibench.engine.tuning_choice` chooses
 the best point.
 
+A quasi-random search instead tries a fixed number of points of a sequence, in one round.
+
 A point is excluded if one of its trials diverged or ended above its starting objective. Points are
 compared by the mean of their final objectives over the tuning seeds.
 
@@ -17,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -31,6 +33,7 @@ from gvibench.engine.tuning_grid import (
     continued_below,
     first_grid,
     points,
+    quasi_random_points,
 )
 from gvibench.errors import UserError
 from gvibench.spec.canonical import hash_values
@@ -65,7 +68,7 @@ class Trials:
     data
         Prepared data.
     rows
-        Maximum number of training rows, or None for all.
+        Maximum number of training rows, `held-out` for the test rows instead, or None for all.
     path
         File of the trials. Trials of the same template, data and code are taken from it.
     code_hash
@@ -76,7 +79,7 @@ class Trials:
         self,
         template: Mapping[str, Any],
         data: Prepared,
-        rows: int | None = None,
+        rows: int | Literal["held-out"] | None = None,
         path: Path | None = None,
         code_hash: str = "",
     ) -> None:
@@ -134,9 +137,11 @@ def _trial(key: Key, run: Run) -> Trial:
     return Trial(*key, run.status, run.seconds, np.array(recorder.iteration), objective)
 
 
-def _subsample(data: Prepared, rows: int | None) -> tuple[Prepared, float]:
-    """Return the data with at most `rows` training rows, and their share of all rows."""
+def _subsample(data: Prepared, rows: int | Literal["held-out"] | None) -> tuple[Prepared, float]:
+    """Return the data of the trials, and the ratio of their rows to all training rows."""
     total = len(data.train_y)
+    if rows == "held-out":
+        return data.with_held_out_rows(), len(data.test_y) / total
     if rows is None or rows >= total:
         return data, 1.0
     rng = np.random.default_rng([data.spec.split_seed, total, rows])
@@ -146,12 +151,25 @@ def _subsample(data: Prepared, rows: int | None) -> tuple[Prepared, float]:
 
 def tune(trials: Trials, settings: Mapping[str, Any]) -> list[Round]:
     """Return all rounds, with the given settings of the study's tuning stage."""
+    if settings["search"] == "quasi-random":
+        return [_try_sequence(trials, settings)]
     rounds: list[Round] = []
     for _ in range(settings["rounds"]):
         grid = next_grid(rounds[-1], settings) if rounds else first_grid(settings)
         rounds.append(try_grid(trials, settings, grid))
         trials.save()
     return rounds
+
+
+def _try_sequence(trials: Trials, settings: Mapping[str, Any]) -> Round:
+    """Run the trials of a quasi-random search."""
+    found: list[Trial] = []
+    for step, scale in quasi_random_points(settings):
+        found += trials.run(step, [scale], settings["seeds"])
+    trials.save()
+    steps, scales = ({getattr(trial, field) for trial in found} for field in TUNED)
+    grid = Grid(tuple(sorted(steps)), tuple(sorted(scales)))
+    return Round(grid, dict.fromkeys(TUNED, 0), found)
 
 
 def try_grid(trials: Trials, settings: Mapping[str, Any], grid: Grid) -> Round:

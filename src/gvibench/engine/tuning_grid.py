@@ -22,6 +22,7 @@ __all__ = [
     "continued_below",
     "first_grid",
     "points",
+    "quasi_random_points",
     "rounded",
     "tie_level",
 ]
@@ -108,6 +109,35 @@ def first_grid(settings: Mapping[str, Any]) -> Grid:
     """Return the grid of the first round."""
     start, stop, count = (settings["steps"][key] for key in ("start", "stop", "count"))
     return Grid(_spaced(start, stop, count), tuple(sorted(settings["init_scales"])))
+
+
+def quasi_random_points(settings: Mapping[str, Any]) -> list[tuple[float, float]]:
+    """Return the step sizes and initial scales of a quasi-random search.
+
+    Their logarithms are a Halton sequence of bases 2 and 3 in the given ranges.
+    """
+    steps = math.log(settings["steps"]["start"]), math.log(settings["steps"]["stop"])
+    scales = [math.log(scale) for scale in settings["init_scales"]]
+    first = settings["first_trial"]
+    indices = range(first + 1, first + settings["trials"] + 1)
+    found = [(_between(steps, index, 2), _between(scales, index, 3)) for index in indices]
+    if min(scales) == max(scales):  # rounding must not change a fixed scale
+        found = [(step, settings["init_scales"][0]) for step, _ in found]
+    return found
+
+
+def _between(logarithms: Iterable[float], index: int, base: int) -> float:
+    low, high = min(logarithms), max(logarithms)
+    return rounded(math.exp(low + radical_inverse(index, base) * (high - low)))
+
+
+def radical_inverse(index: int, base: int) -> float:
+    """Return the number in (0, 1) whose digits are those of `index` in reverse order."""
+    value, weight = 0.0, 1.0 / base
+    while index:
+        index, digit = divmod(index, base)
+        value, weight = value + digit * weight, weight / base
+    return value
 
 
 def continued_below(values: tuple[float, ...], count: int) -> tuple[float, ...]:

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gvibench.models.base import Model
+from gvibench.models.basis import basis_of
 from gvibench.models.prior import build_prior
 from gvibench.models.protocols import Rows
 from gvibench.models.sampling import Sampling
 from gvibench.numerics.base import Array, Backend
 from gvibench.registry import MODELS
 from gvibench.spec.compatibility import validate_model, validate_targets
-from gvibench.spec.run import RunSpec
+from gvibench.spec.run import ProblemSpec, RunSpec
 
 if TYPE_CHECKING:
     from gvibench.store.prepared import Prepared
@@ -57,11 +58,15 @@ def build(
     )
 
 
-def rows_of(data: "Prepared") -> tuple[Rows, Rows]:
-    """Return the training rows and the test rows of prepared data."""
+def rows_of(data: "Prepared", spec: ProblemSpec) -> tuple[Rows, Rows]:
+    """Return the training rows and the test rows of prepared data in the coordinates of `spec`."""
+    train_x, test_x = data.train_x, data.test_x
+    basis = basis_of(spec, train_x.shape[1])
+    if basis is not None:
+        train_x, test_x = basis.rows(train_x), basis.rows(test_x)
     return (
-        Rows(data.train_x, data.train_y, data.train_offset),
-        Rows(data.test_x, data.test_y, data.test_offset),
+        Rows(train_x, data.train_y, data.train_offset),
+        Rows(test_x, data.test_y, data.test_offset),
     )
 
 

@@ -119,9 +119,9 @@ class Model(Remembering):
         raise NotImplementedError
 
     @property
-    def data_share(self) -> float:
-        """Share of the training rows that an evaluation by a solver uses."""
-        return 1.0 if self.sampling is None else self.sampling.share(self.n)
+    def passes_per_evaluation(self) -> float:
+        """Passes over the training rows of an evaluation by a solver. Each draw is a pass."""
+        return 1.0 if self.sampling is None else self.sampling.passes(self.n)
 
     @property
     def supports_batching(self) -> bool:

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from gvibench.errors import UserError, suggest
+from gvibench.models.basis import basis_of
 from gvibench.models.protocols import Curvature
 from gvibench.numerics.base import Array, Backend
 from gvibench.numerics.gaussian import Factor
+from gvibench.spec.prior import PriorSettings
 from gvibench.spec.run import ProblemSpec
 
 __all__ = ["GaussianPrior", "IsotropicPrior", "Prior", "build_prior"]
@@ -154,11 +156,11 @@ def build_prior(
     spec: ProblemSpec, backend: Backend, names: Sequence[str], multiplicity: int = 1
 ) -> Prior:
     """Return the prior of a problem whose features have these names."""
-    if spec.prior is None:
+    if spec.is_rotation_invariant:
         return IsotropicPrior(backend, spec.beta, len(names), multiplicity)
     import numpy as np  # imported here, because planning loads models without NumPy
 
-    settings = spec.prior
+    settings = spec.prior or PriorSettings()
     if settings.length not in {None, len(names)}:
         raise UserError(
             f"prior: 'mean' or 'precision' has {settings.length} numbers, but "
@@ -167,7 +169,11 @@ def build_prior(
     mean = _by_feature(settings.mean, 0.0, names, spec)
     default = spec.beta if settings.precision is None else settings.precision
     precision = _by_feature(default, spec.beta, names, spec)
-    return GaussianPrior(backend, mean, np.diag(precision) if precision.ndim == 1 else precision)
+    matrix = np.diag(precision) if precision.ndim == 1 else precision
+    basis = basis_of(spec, len(names))
+    if basis is not None:
+        mean, matrix = basis.mean(mean), basis.precision(matrix)
+    return GaussianPrior(backend, mean, matrix)
 
 
 def _by_feature(values: Any, default: float, names: Sequence[str], spec: ProblemSpec) -> Any:

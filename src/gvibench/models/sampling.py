@@ -49,6 +49,10 @@ class Sampling:
             return 1.0 / -(-n // self.batch_size(n))
         return self.batch_size(n) / n
 
+    def passes(self, n: int) -> float:
+        """Return the passes over n rows of an evaluation, one for each draw."""
+        return self.share(n) * self.samples
+
     def draw(self, n: int, d: int, iteration: int) -> "tuple[np.ndarray, np.ndarray]":
         """Return the indices of the rows in ascending order, and draws (samples, d) from N(0, I).
 

@@ -1,6 +1,5 @@
 """State the results of a study in words, for the summary and for the report page."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -13,9 +12,9 @@ from gvibench.analysis.configurations import Configuration, configurations, uniq
 from gvibench.analysis.costs import COSTS
 from gvibench.analysis.gaps import gap
 from gvibench.analysis.ranking import TIE, TIE_LEVEL
+from gvibench.analysis.statuses import short_reason
 from gvibench.spec.statuses import STATUSES, UNUSABLE
 from gvibench.tables.formats import escape_markdown, number, step_text
-from gvibench.tables.performance import NO_STEP
 
 __all__ = [
     "CAPTIONS",
@@ -42,13 +41,15 @@ CAPTIONS = {
     "temperature": "Objective gap against iterations, and final test metrics, by temperature.",
     "path": "Means of the iterates of one seed over the contours of the loss.",
     "calibration": "Observed share of the class +1 against its predicted probability.",
+    "score-ecdf": "Share of all targets reached against cost and solver time, with scores.",
+    "score-intervals": "Scores with 95% intervals. Brackets join solvers that are not separable.",
+    "score-profile": "Share of instances solved within a factor of the lowest cost, by target.",
+    "score-heatmap": "Cost to the smallest target by problem and solver.",
     "theory": "Theoretical bounds and measured values, with the constants of each run.",
 }
 """Captions of the built-in figures."""
 EXPLAINED = ("stalled", "failed", "diverged")
 """Endings whose reasons are listed."""
-SEARCH_FAILED = "line search failed"
-"""Beginning of the reason of a run whose step rule found no step."""
 
 
 def optimum_warning(dataset: xr.Dataset) -> str:
@@ -99,7 +100,7 @@ def ending_rows(dataset: xr.Dataset) -> list[dict[str, str]]:
     rows = []
     for (panel, line, status), configs in groups.items():
         runs = [run for config in configs for run in config.runs if status_of[run] == status]
-        reasons = Counter(_short_reason(status, str(reason_of[run])) for run in runs)
+        reasons = Counter(short_reason(status, str(reason_of[run])) for run in runs)
         rows.append(
             {
                 "data set": panel,
@@ -116,18 +117,6 @@ def _step_texts(configs: Iterable[Configuration]) -> list[str]:
     """Return the steps of configurations for readers, without duplicates."""
     ordered = sorted(configs, key=lambda config: config.step)
     return unique(step_text(config.step_size, config.step_rule) for config in ordered)
-
-
-def _short_reason(status: str, reason: str) -> str:
-    """Return the reason of an ending without the numbers that differ between runs."""
-    if status == "stalled":
-        return "the objective no longer decreases, gradient norm above the tolerance"
-    if status == "failed":
-        if reason.startswith(SEARCH_FAILED):
-            return "the line search found no step"
-        return reason if reason.startswith(NO_STEP) else "ended above the starting objective"
-    _, _, text = reason.rpartition(": ")
-    return re.sub(r" to [-+.\dein]+$", "", text)
 
 
 def best_sentences(values: pd.DataFrame) -> list[str]:

@@ -22,7 +22,7 @@ __all__ = ["MARK", "StudyOutputs", "validate_target", "write_gallery"]
 MARK = ".gvibench-gallery"
 """Name of the file that marks a folder as a gallery and lists its contents."""
 
-FIGURE_FORMATS = ("png", "pdf", "csv", "json")
+FIGURE_FORMATS = ("png", "csv", "json")
 TABLE_FORMATS = ("md", "csv", "tex")
 INDEX_TABLES = ("paper", "winners", "theory")
 """Tables that are shown in the index itself, in this order."""
@@ -124,8 +124,8 @@ def _copy_study(study: StudyOutputs, source: Path, target: Path, config_path: Pa
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source / name, target / name)
     summary = target / "summary.md"
-    # SVG files are large and are not copied; the PDF files show the same figures.
-    summary.write_text(re.sub(r"\[svg\]\([^)]*\), ", "", summary.read_text()))
+    # PDF and SVG files are large and are not copied; the PNG files show the same figures.
+    summary.write_text(re.sub(r"\[(?:pdf|svg)\]\([^)]*\), ", "", summary.read_text()))
     with open_aggregate(source / "aggregate.zarr.zip") as dataset:
         versions = json.dumps(dataset.attrs["versions"], indent=1) + "\n"
     (target / "versions.json").write_text(versions)

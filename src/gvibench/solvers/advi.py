@@ -6,7 +6,7 @@ from gvibench.models.base import Model
 from gvibench.models.protocols import Curvature
 from gvibench.numerics.base import Array
 from gvibench.numerics.gaussian import CovarianceFactor, Factor, diagonal
-from gvibench.solvers.base import Proposal, Solver, State
+from gvibench.solvers.base import Proposal, Scale, Solver, State, initial_factor
 
 if TYPE_CHECKING:
     from gvibench.spec.run import RunSpec
@@ -58,10 +58,9 @@ class Advi(Solver):
     def limitation(cls, spec: "RunSpec") -> str:
         return "" if spec.expectation == "stochastic" else "needs expectation 'stochastic'"
 
-    def init(self, model: Model, mean: Array, scale: float) -> State:
-        lower = scale * model.backend.identity(model.d)
-        memory = _start(model.backend.xp, mean, lower)
-        factor = CovarianceFactor(model.backend, lower)
+    def init(self, model: Model, mean: Array, scale: Scale) -> State:
+        factor = initial_factor(model.backend, model.d, scale)
+        memory = _start(model.backend.xp, mean, factor.lower)
         return self.evaluate(model, 0, mean, factor, memory=memory)
 
     def evaluate(

@@ -12,7 +12,21 @@ if TYPE_CHECKING:
     from gvibench.models.base import Model
     from gvibench.spec.run import RunSpec
 
-__all__ = ["Proposal", "Search", "Solver", "State", "stack", "unstack"]
+__all__ = [
+    "Proposal",
+    "Scale",
+    "Search",
+    "Solver",
+    "State",
+    "initial_covariance",
+    "initial_factor",
+    "initial_precision",
+    "stack",
+    "unstack",
+]
+
+Scale = float | Array
+"""Initial covariance factor C0: a lower triangular matrix, or a number for a multiple of I."""
 
 
 class Search(NamedTuple):
@@ -136,9 +150,9 @@ class Solver:
         """Return further results of the last state by name, which the trace stores."""
         return {}
 
-    def init(self, model: "Model", mean: Array, scale: float) -> State:
-        """Return the state at N(mean, scale^2 I)."""
-        return self.evaluate(model, 0, mean, isotropic(model.backend, model.d, scale))
+    def init(self, model: "Model", mean: Array, scale: Scale) -> State:
+        """Return the state at N(mean, C0 C0'), where C0 is `scale`, a number for scale * I."""
+        return self.evaluate(model, 0, mean, initial_factor(model.backend, model.d, scale))
 
     def propose(self, state: State, model: "Model", rho: float) -> Proposal:
         """Return the iterate after a step of size `rho`, without evaluating the model there."""
@@ -237,6 +251,22 @@ def unstack(state: State) -> list[State]:
     ]
 
 
-def isotropic(backend: Backend, d: int, scale: float) -> CovarianceFactor:
-    """Return the factor of scale^2 I."""
-    return CovarianceFactor(backend, scale * backend.identity(d))
+def initial_factor(backend: Backend, d: int, scale: Scale) -> CovarianceFactor:
+    """Return the factor of C0 C0', where C0 is `scale`, a number for scale * I."""
+    is_number = isinstance(scale, float | int)
+    return CovarianceFactor(backend, scale * backend.identity(d) if is_number else scale)
+
+
+def initial_covariance(backend: Backend, d: int, scale: Scale) -> Array:
+    """Return C0 C0', where C0 is `scale`, a number for scale * I."""
+    if isinstance(scale, float | int):
+        return scale**2.0 * backend.identity(d)
+    return scale @ scale.mT
+
+
+def initial_precision(backend: Backend, d: int, scale: Scale) -> Array:
+    """Return the inverse of C0 C0', where C0 is `scale`, a number for scale * I."""
+    if isinstance(scale, float | int):
+        return scale**-2.0 * backend.identity(d)
+    inverse = backend.invert_lower(scale)
+    return inverse.mT @ inverse

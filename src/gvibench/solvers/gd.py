@@ -5,7 +5,7 @@ from typing import ClassVar
 from gvibench.models.base import Model
 from gvibench.numerics.base import Array
 from gvibench.numerics.gaussian import CovarianceFactor
-from gvibench.solvers.base import Proposal, Solver, State
+from gvibench.solvers.base import Proposal, Scale, Solver, State, initial_covariance
 
 __all__ = ["Gd"]
 
@@ -31,9 +31,8 @@ class Gd(Solver):
     reference: ClassVar[str] = "Opper and Archambeau, The variational Gaussian revisited, 2009"
     supports_batching: ClassVar[bool] = True
 
-    def init(self, model: Model, mean: Array, scale: float) -> State:
-        backend = model.backend
-        covariance = scale**2.0 * backend.identity(model.d)
+    def init(self, model: Model, mean: Array, scale: Scale) -> State:
+        covariance = initial_covariance(model.backend, model.d, scale)
         return super().init(model, mean, scale)._replace(memory=covariance)
 
     def propose(self, state: State, model: Model, rho: float) -> Proposal:

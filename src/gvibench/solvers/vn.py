@@ -5,7 +5,7 @@ from typing import ClassVar
 from gvibench.models.base import Model
 from gvibench.numerics.base import Array
 from gvibench.numerics.gaussian import PrecisionFactor
-from gvibench.solvers.base import Proposal, Solver, State
+from gvibench.solvers.base import Proposal, Scale, Solver, State, initial_precision
 
 __all__ = ["Vn"]
 
@@ -34,9 +34,8 @@ class Vn(Solver):
     supports_batching: ClassVar[bool] = True
     fisher_rao: ClassVar[bool] = True
 
-    def init(self, model: Model, mean: Array, scale: float) -> State:
-        backend = model.backend
-        precision = scale**-2.0 * backend.identity(model.d)
+    def init(self, model: Model, mean: Array, scale: Scale) -> State:
+        precision = initial_precision(model.backend, model.d, scale)
         return super().init(model, mean, scale)._replace(memory=precision)
 
     def propose(self, state: State, model: Model, rho: float) -> Proposal:

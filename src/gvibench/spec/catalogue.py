@@ -1,6 +1,7 @@
 """Describe data sets: their sources, options and defaults.
 
-The entries of built-in data sets are in `gvibench.datasets.entries`. Other packages add data sets
+The entries of built-in data sets are in `gvibench.datasets.entries` and
+`gvibench.datasets.uci_entries`. Other packages add data sets
 through the entry-point group `gvibench.datasets`. The name of the entry point is the name of the
 data set and its value is a `DatasetEntry`. An entry names its loader as text, so that the loader is
 imported only when the data are prepared.
@@ -18,6 +19,8 @@ from gvibench.spec.run import DataSpec
 
 __all__ = [
     "TARGETS",
+    "Bundled",
+    "Card",
     "DatasetEntry",
     "File",
     "Setting",
@@ -48,6 +51,54 @@ class File:
     columns: int | None = None
     label_counts: Mapping[int, int] = field(default_factory=dict)
     nonzeros: int | None = None
+
+
+@dataclass(frozen=True)
+class Bundled:
+    """Table in the package: a compressed CSV file with a header, and the role of its columns."""
+
+    file: str
+    """Name of the file in the folder `datasets/data` of the package."""
+    sha256: str
+    """SHA-256 of the decompressed file."""
+    target: str = "class"
+    """Column of the targets."""
+    positive: str = ""
+    """Class that becomes +1; empty for counts."""
+    drop: tuple[str, ...] = ()
+    """Columns to leave out."""
+    categorical: tuple[str, ...] = ()
+    """Columns with numbers that are names."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """Facts about a data set for readers. They do not change its rows."""
+
+    creators: str = ""
+    year: int | None = None
+    """Year of the donation to the repository; None if it is unknown."""
+    original: str = ""
+    """Name of the data set in the repository that published it."""
+    doi: str = ""
+    licence: str = ""
+    changes: str = ""
+    """What was changed in the published file, as the licence requires to state."""
+    cite: str = ""
+    """Publication or notice that the creators ask to cite or to keep."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def attribution(self) -> str:
+        """Attribution in one sentence, or empty text if the origin is not known."""
+        if not self.creators:
+            return ""
+        year = "" if self.year is None else f" ({self.year})"
+        doi = f" doi:{self.doi}," if self.doi else ""
+        return (
+            f"{self.creators}{year}. {self.original}. UCI Machine Learning Repository.{doi} "
+            f"{self.licence}; {self.changes}"
+        )
 
 
 @dataclass(frozen=True)
@@ -112,6 +163,10 @@ class DatasetEntry:
     intercept: bool = False
     settings: Mapping[str, Setting] = field(default_factory=dict)
     """Options of the data set, by name."""
+    table: Bundled | None = None
+    """Table of a data set that is bundled as CSV."""
+    card: Card = field(default=Card(), repr=False)
+    """Facts for readers. The hash of the data job contains the text of the entry without them."""
 
 
 TARGETS = Setting(

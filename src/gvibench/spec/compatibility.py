@@ -40,11 +40,13 @@ def is_reduced(spec: RunSpec, solver: Symmetry, n: int, d: int) -> bool:
     possible = (
         (solver.rotation_invariant or solver.rotated)
         and MODELS.load(spec.model).rotation_invariant
-        and spec.prior is None
+        and spec.is_rotation_invariant
         # A stochastic run draws in its own coordinates: in other coordinates it is another run.
         and (spec.expectation != "stochastic" or solver.rotated)
     )
     prior = "" if spec.prior is None else ", the setting 'prior'"
+    if spec.basis_condition != 1:
+        prior += ", the setting 'basis_condition'"
     if wanted and (not possible or (spec.form == "dense" and solver.rotated)):
         raise UserError(
             f"solver '{spec.solver}' cannot work in the basis of the rows with model "

@@ -11,6 +11,7 @@ __all__ = [
     "LARGEST",
     "SMALLEST",
     "Computable",
+    "Condition",
     "Count",
     "Label",
     "Name",
@@ -83,6 +84,7 @@ def _check_computable(value: float) -> float:
 
 Positive = Annotated[float, Range(gt=0), Computable()]
 NonNegative = Annotated[float, Range(ge=0), Computable()]
+Condition = Annotated[float, Range(ge=1, le=1e8), Computable()]
 Seed = Annotated[int, Range(ge=0, lt=2**63)]
 Count = Annotated[int, Range(ge=1, le=10**9)]
 Size = Count | Annotated[float, Range(gt=0, lt=1)]

@@ -7,11 +7,12 @@ what the plan wrote, a job reads with `from_dict`.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from gvibench.spec.fields import (
+    Condition,
     Count,
     Label,
     Name,
@@ -26,7 +27,7 @@ from gvibench.spec.metrics import EXTRA_RECORDS
 from gvibench.spec.prior import PriorSettings
 from gvibench.spec.specs import Spec
 
-__all__ = ["LOG_POINTS", "DataSpec", "ProblemSpec", "RunSpec", "group_name"]
+__all__ = ["LOG_POINTS", "DataSpec", "ProblemSpec", "RunSpec", "group_names"]
 
 LOG_POINTS = 200
 """Number of records of a logarithmic schedule, before duplicates are removed."""
@@ -92,6 +93,10 @@ class ProblemSpec(Spec):
     prior: PriorSettings | None = None
     """Mean and precision of a Gaussian prior that differs from N(0, I / beta), e.g.
     `{precision: {intercept: 0.01}}`."""
+    basis_condition: Condition = 1.0
+    """Condition number of a random linear change of coordinates, which maps the rows, the prior and
+    the start. The problem stays the same, and 1 means no change. Means and factors of a trace are
+    in the new coordinates."""
     gamma: NonNegative = 1.0
     """Temperature of the entropy: 1 is variational inference, 0 variational optimisation."""
     sigma: Positive = 1.0
@@ -147,6 +152,11 @@ class ProblemSpec(Spec):
         """Return the problem or run with the precision and gamma multiplied by a number."""
         prior = None if self.prior is None else self.prior.scaled(share)
         return self.replace(beta=share * self.beta, gamma=share * self.gamma, prior=prior)
+
+    @property
+    def is_rotation_invariant(self) -> bool:
+        """Whether prior and coordinates are invariant to rotations, which a reduction needs."""
+        return self.prior is None and self.basis_condition == 1
 
     def unused_fields(self) -> set[str]:
         """Return the fields that make no difference to this problem or run."""
@@ -205,6 +215,9 @@ class RunSpec(ProblemSpec):
     """Maximum number of iterations."""
     seconds: Positive | None = None
     """Maximum solver time in seconds, recording not counted."""
+    passes: Positive | None = None
+    """Maximum number of passes over the training rows, those of trial steps included. Each draw of
+    a stochastic run is a pass over its rows."""
     tolerance: NonNegative | None = None
     """Stop when the Fisher-Rao norm of the gradient at a recorded iterate is at most this."""
 
@@ -246,6 +259,15 @@ class RunSpec(ProblemSpec):
         return ProblemSpec(**values)
 
 
-def group_name(seed: int) -> str:
-    """Return the name of a run's group in a file with several runs."""
-    return f"seed-{seed}"
+def group_names(runs: Sequence[tuple[Any, Any, int]]) -> list[str]:
+    """Return the names of the groups of runs in a file with several runs.
+
+    Parameters
+    ----------
+    runs
+        Scale of the initial mean, initial scale and seed of each run. Names have the first two only
+        if they differ between the runs.
+    """
+    if len({(mean, scale) for mean, scale, _ in runs}) == 1:
+        return [f"seed-{seed}" for *_, seed in runs]
+    return [f"mean-{mean!r}_scale-{scale!r}_seed-{seed}" for mean, scale, seed in runs]

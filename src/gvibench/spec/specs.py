@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from gvibench.spec.canonical import canonical_json, hash_text
-from gvibench.spec.fields import NonNegative, Positive
+from gvibench.spec.fields import Condition, NonNegative, Positive
 
 __all__ = ["Spec"]
 
@@ -63,7 +63,7 @@ def _float_fields(kind: Any) -> tuple[str, ...]:
     return tuple(
         field.name
         for field in dataclasses.fields(kind)
-        if field.type in {Positive, NonNegative, Positive | None, NonNegative | None}
+        if field.type in {Condition, Positive, NonNegative, Positive | None, NonNegative | None}
     )
 
 

@@ -7,7 +7,6 @@ import numpy as np
 
 from gvibench.errors import UserError
 from gvibench.spec.metrics import METRICS
-from gvibench.spec.run import group_name
 from gvibench.store.zarrzip import open_zip
 
 __all__ = [
@@ -16,7 +15,7 @@ __all__ = [
     "checkpoint_objectives",
     "checkpoint_path",
     "finished_path",
-    "finished_seeds",
+    "finished_runs",
 ]
 
 KIND = "gvibench checkpoint"
@@ -27,14 +26,14 @@ def checkpoint_path(out: Path) -> Path:
     return out.with_name(f".{out.name}.checkpoint")
 
 
-def finished_path(out: Path, seed: int) -> Path:
-    """Return the path of the trace of a finished seed, until the job has written all to `out`."""
-    return out.with_name(f".{out.name}.{group_name(seed)}")
+def finished_path(out: Path, name: str) -> Path:
+    """Return the path of the trace of a finished run, until the job has written all to `out`."""
+    return out.with_name(f".{out.name}.{name}")
 
 
-def finished_seeds(out: Path, seeds: Iterable[int]) -> int:
-    """Return how many seeds of an unfinished job have ended."""
-    return sum(finished_path(out, seed).exists() for seed in seeds)
+def finished_runs(out: Path, names: Iterable[str]) -> int:
+    """Return how many runs of an unfinished job have ended, given the names of their groups."""
+    return sum(finished_path(out, name).exists() for name in names)
 
 
 def checkpoint_iteration(out: Path) -> int | None:

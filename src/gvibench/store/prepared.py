@@ -53,6 +53,12 @@ class Prepared:
         x, y = self.train_x[picked], self.train_y[picked]
         return replace(self, train_x=x, train_y=y, train_offset=offset)
 
+    def with_held_out_rows(self) -> "Prepared":
+        """Return the data with the test rows as training rows, too."""
+        return replace(
+            self, train_x=self.test_x, train_y=self.test_y, train_offset=self.test_offset
+        )
+
     def with_test_rows_of(self, other: "Prepared") -> "Prepared":
         """Return the data with the training rows of other data as test rows."""
         return replace(

@@ -10,7 +10,7 @@ import numpy as np
 
 from gvibench.errors import UserError
 from gvibench.spec.metrics import CURVES
-from gvibench.spec.run import group_name
+from gvibench.spec.run import group_names
 from gvibench.store.zarrzip import Group, StoredGroup, open_zip, write_zip
 
 __all__ = [
@@ -59,7 +59,7 @@ SCALARS: dict[str, tuple[str, str]] = {
     "test_accuracy": ("fraction of test rows that the mean classifies correctly", "1"),
     "grad_norm": ("Fisher-Rao norm of the gradient", "1"),
     "evaluations": ("model evaluations so far, trial steps included", "1"),
-    "data_passes": ("passes over the training rows so far", "1"),
+    "data_passes": ("passes over the training rows so far, one for each draw", "1"),
     "seconds": ("solver time, recording excluded", "s"),
     "step": ("step size that led to the iterate, zero at the start", "1"),
     "cov_eig_min": ("smallest eigenvalue of the covariance", "1"),
@@ -117,10 +117,13 @@ def write_trace(path: str | os.PathLike[str], trace: Trace) -> None:
 
 
 def write_packed(path: str | os.PathLike[str], traces: Iterable[Trace]) -> None:
-    """Write traces of runs that differ in their seed to one file, atomically."""
+    """Write traces of runs that differ in their seed or start to one file, atomically."""
+    traces = list(traces)
+    specs = [trace.spec for trace in traces]
+    names = group_names([(s["mean_scale"], s["init_scale"], s["seed"]) for s in specs])
     root = Group({"kind": PACKED})
-    for trace in traces:
-        root.groups[group_name(trace.spec["seed"])] = to_group(trace)
+    for name, trace in zip(names, traces, strict=True):
+        root.groups[name] = to_group(trace)
     write_zip(path, root)
 
 

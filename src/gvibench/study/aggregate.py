@@ -95,6 +95,7 @@ def _coordinates(manifest: Mapping[str, Any], columns: RunColumns, files: StudyF
         **{name: manifest[name] for name in ("study", "title", "gap")},
         "solver_titles": manifest.get("solver_titles", {}),
         "cost": manifest.get("cost", "evaluations"),
+        "score": manifest.get("score", {}),
         "other_limits": manifest.get("other_limits", {}),
         "dataset_titles": manifest.get("dataset_titles", {}),
         "versions": versions(),

@@ -122,6 +122,7 @@ def _tuning_costs(rows: Sequence[ManifestRow], files: "StudyFiles") -> dict[str,
     ]
     return {
         "tuned": np.array([row["choice"] is not None for row in rows]),
+        "tuned_scale": np.array(["init_scale" in row["tuned_fields"] for row in rows]),
         "tuning_trials": np.array([choice.trials for choice in choices]),
         "tuning_iterations": np.array([choice.iterations for choice in choices]),
         "tuning_seconds": np.array([choice.seconds for choice in choices]),

@@ -19,7 +19,7 @@ from pydantic import (
     create_model,
 )
 
-from gvibench.spec.fields import Count, Name, NonNegative, Option, Seed
+from gvibench.spec.fields import Count, Name, NonNegative, Option
 from gvibench.spec.prior import PriorSettings
 from gvibench.spec.run import DataSpec, RunSpec
 from gvibench.spec.specs import Spec
@@ -32,7 +32,6 @@ from gvibench.study.config_fields import (
     LogGrid,
     Model,
     Number,
-    Numbers,
     Scales,
     Seeds,
     Share,
@@ -51,6 +50,8 @@ from gvibench.study.dask_settings import (
     SlurmWorkers,
     WorkerRange,
 )
+from gvibench.study.score_settings import SCORE_MODELS, Score, Targets
+from gvibench.study.start_settings import Start, Tuning
 
 __all__ = [
     "MAX_RUNS",
@@ -58,7 +59,9 @@ __all__ = [
     "Config",
     "DatasetSettings",
     "LogGrid",
+    "Score",
     "SolverSettings",
+    "Start",
     "Study",
     "Tuning",
     "load_config",
@@ -148,32 +151,6 @@ class DatasetSettings(_DataFields):
     """Settings of solvers on this data set only."""
 
 
-class Tuning(StrictModel):
-    """Settings of `step: tuned`, which tunes step and initial scale of each solver separately."""
-
-    steps: LogGrid = LogGrid(start=1e-4, stop=1.0, count=5)
-    """First grid of step sizes."""
-    init_scales: Numbers = [0.1, 1.0]
-    """First grid of initial scales. A single value stays fixed."""
-    rounds: Annotated[int, Field(ge=1, le=10)] = 2
-    """Number of grids. Each grid after the first one refines the previous grid around its best
-    point. Within a round, the grid is extended while the best point is at an edge, up to four times
-    per edge."""
-    iterations: Count | None = None
-    """Iterations of each trial (default: those of the run). Shorter trials may choose a step that
-    is best at first and not in the end."""
-    seeds: Annotated[list[Seed], Field(min_length=1), AfterValidator(check_distinct)] = [1000, 1001]
-    """Seeds of the trials, which must differ from the seeds of the study."""
-    rows: Annotated[int, Field(ge=2, le=10**9)] | None = None
-    """Maximum number of training rows for tuning, drawn at random and weighted to represent all
-    rows (default: all rows)."""
-    prefer: Literal["safe", "quick"] = "safe"
-    """Choice among steps that reach the best objective: `quick` takes the fastest one; `safe` takes
-    one that reaches it from more initial scales, unless it takes ten times as long."""
-    betas: Numbers = [0.001, 0.01, 0.1, 1.0, 10.0]
-    """Candidates of `beta: tuned`. The report notes a choice of the smallest or largest one."""
-
-
 def _to_mapping(value: Any) -> Any:
     """Turn a list of names into a mapping without settings."""
     if isinstance(value, list) and all(isinstance(name, str) for name in value):
@@ -206,6 +183,10 @@ class Study(Settings):
     """Solvers: a list of names, or names with settings."""
     seeds: Seeds = 5
     """Number of seeds (0, 1, ...), or a list of seeds."""
+    starts: dict[Name, Start] = {}
+    """Initial Gaussians by name, each with a mean_scale and an init_scale, e.g.
+    `{prior: {mean_scale: 0.0, init_scale: prior}}`. Each run is repeated from each of them. They
+    replace the settings `mean_scale` and `init_scale`."""
     vary: dict[str, Annotated[list[Any], Field(min_length=1), AfterValidator(check_distinct)]] = {}
     """Further fields of the run to vary, with their values, e.g. `gamma: [0.5, 1.0]`."""
     cost: Literal["evaluations", "data_passes", "seconds", "iterations"] = "evaluations"
@@ -213,13 +194,17 @@ class Study(Settings):
     trial steps included), passes over the training rows, solver time or iterations."""
     gap: Literal["optimum", "best-seen"] = "optimum"
     """Reference of objective gaps; the paper uses `best-seen`."""
+    score: Score = Score()
+    """Settings of the tables and figures that score solvers over many targets."""
     tuning: Tuning = Tuning()
     """Settings of `step: tuned`."""
     exclusive: bool = False
     """Whether no other job may run at the same time, for timing."""
     pack: Count | Literal["auto"] = "auto"
     """Number of seeds per job, which run one after the other in one process. `auto` is 5 for runs
-    of a few seconds, and 1 for longer runs, on GPUs and with `exclusive`."""
+    of a few seconds, and 1 for longer runs, on GPUs and with `exclusive`. Unless it is 1, the named
+    `starts` of a run share a job, too, except tuned ones. With `auto`, a job then has fewer
+    seeds."""
     figures: Annotated[list[Figure], AfterValidator(check_distinct)] = [
         "gap",
         "test",
@@ -289,6 +274,9 @@ def _names_at(place: tuple[int | str, ...]) -> Iterable[str]:
         "datasets": DatasetSettings,
         "solvers": SolverSettings,
         "tuning": Tuning,
+        "starts": Start,
+        "score": Score,
+        "targets": Targets,
         "style": Style,
         "dask": DaskSettings,
         "local": LocalWorkers,
@@ -309,8 +297,10 @@ MODELS: tuple[type[BaseModel], ...] = (
     DatasetSettings,
     SolverSettings,
     model_of(PriorSettings),
+    Start,
     Tuning,
     LogGrid,
+    *SCORE_MODELS,
     StepSettings,
     Style,
     *DASK_MODELS,

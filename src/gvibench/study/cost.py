@@ -99,8 +99,9 @@ def job_seconds(job: Job) -> float:
     if isinstance(job.of, RunJob):
         return START_SECONDS + len(job.of.specs) * run_seconds(job.of.specs[0])
     if isinstance(job.of, TuningJob):
+        rows = job.of.settings["rows"]
         # Many trials diverge or converge early.
-        trial = 0.7 * run_seconds(job.of.spec, job.of.settings["rows"])
+        trial = 0.7 * run_seconds(job.of.spec, rows if isinstance(rows, int) else None)
         return START_SECONDS + tuning_trials(job.of) * trial
     return STAGE_SECONDS.get(job.stage, OUTPUT_SECONDS)
 

@@ -5,12 +5,15 @@ files and the headers of arrays, and the rows of small text files.
 """
 
 import math
+from functools import cache
 from typing import NamedTuple
 
 from gvibench.errors import UserError
 from gvibench.registry import DATASETS
 from gvibench.spec.catalogue import find, target_kind
 from gvibench.spec.run import DataSpec
+from gvibench.store.bundled import bundled_path
+from gvibench.store.delimited import layout_of
 from gvibench.study.own_data import OwnData, read_own_data
 
 __all__ = ["Shape", "column_names", "shape_of", "training_rows", "validate_data"]
@@ -67,9 +70,19 @@ def column_names(spec: DataSpec) -> list[str]:
     if spec.path is not None:
         own = read_own_data(spec)
         return list(own.roles.features) if own is not None and own.file.details else []
+    table = find(spec).table
+    if table is not None:
+        names = _bundled_columns(table.file)
+        return [name for name in names if name not in {table.target, *table.drop}]
     if not DATASETS.is_built_in(spec.dataset):  # another package may name its columns
         return []
     return [f"x{column + 1}" for column in range(shape_of(spec).columns or 0)]
+
+
+@cache
+def _bundled_columns(file: str) -> tuple[str, ...]:
+    """Return the columns of a bundled table. A study asks for them once per run."""
+    return tuple(layout_of(bundled_path(file)).names)
 
 
 def shape_of(spec: DataSpec) -> Shape:

@@ -125,7 +125,9 @@ def complete_data(
         test_size = DEFAULT_TEST_SIZE
     options = dict(spec.options)
     if "targets" in entry.settings:
-        options.setdefault("targets", MODELS.load(model or RunSpec.model).targets[0])
+        wanted = MODELS.load(model or RunSpec.model).targets[0]
+        if wanted in entry.settings["targets"].choices:  # if not, the plan rejects the model
+            options.setdefault("targets", wanted)
     spec = spec.replace(
         split=split,
         scale=spec.scale if "scale" in given else entry.scale,

@@ -12,7 +12,7 @@ from gvibench.spec.canonical import hash_text
 from gvibench.spec.run import ProblemSpec, RunSpec
 from gvibench.study.config import MAX_RUNS, Config, Study
 from gvibench.study.data_shape import training_rows
-from gvibench.study.measuring import measure_jobs, validate_truths
+from gvibench.study.measuring import measure_jobs, measures_of_study, validate_truths
 from gvibench.study.plan import (
     BetaJob,
     DataJob,
@@ -121,15 +121,15 @@ def _expand_study(plan: Plan, name: str, study: Study) -> Iterator[RunJob]:
         expectations = set()
         for solver in study.solvers:
             where = f"studies.{name}, {solver} on {dataset}"
-            for variant in variants(study, dataset, solver, where):
+            found = list(variants(study, dataset, solver, where))
+            for variant in found:
                 has_optimum = _has_optimum(study, variant.spec)
                 planned.append(
                     Planned(dataset, solver, variant.spec, has_optimum, of_dataset.truth)
                 )
                 expectations.add(_recorded_with(variant.spec))
-                yield from _jobs_of_variant(
-                    plan, name, study, dataset, solver, variant, seeds, where
-                )
+            for starts in _by_job(study, found):
+                yield from _jobs_of_starts(plan, name, study, dataset, solver, starts, seeds, where)
         if len(expectations) > 1:
             raise UserError(
                 f"studies.{name}: on '{dataset}' runs with different expectations are compared: "
@@ -147,16 +147,38 @@ def _recorded_with(spec: RunSpec) -> str:
     return "exact" if exact else spec.expectation
 
 
-def _jobs_of_variant(
+def _by_job(study: Study, found: list[Variant]) -> list[list[Variant]]:
+    """Return the variants that share jobs: short runs that differ in their named start.
+
+    Tuned starts have different choices, and measures are stored by seed.
+    """
+    together: dict[tuple[str, str], list[Variant]] = {}
+    for variant in found:
+        alone = variant.tuned or measures_of_study(study) or _seeds_per_job(study, variant) == 1
+        label = variant.label if alone else variant.shared_label or variant.label
+        # Different settings may have the same label, which is an error that the paths reveal.
+        without_start = variant.spec.replace(mean_scale=0.0, init_scale=1.0).canonical()
+        together.setdefault((label, without_start), []).append(variant)
+    return list(together.values())
+
+
+def _seeds_per_job(study: Study, variant: Variant) -> int:
+    if study.pack == "auto":
+        return seeds_per_job(variant.spec, exclusive=study.exclusive)
+    return study.pack
+
+
+def _jobs_of_starts(
     plan: Plan,
     study_name: str,
     study: Study,
     dataset: str,
     solver: str,
-    variant: Variant,
+    starts: list[Variant],
     seeds: list[int],
     where: str,
 ) -> Iterator[RunJob]:
+    variant = starts[0]
     root = PurePosixPath(plan.config.results)
     data_path = f"{root}/data/{dataset}-{variant.spec.data.spec_hash[:8]}.zarr.zip"
     data = plan.data.setdefault(data_path, DataJob(data_path, variant.spec.data))
@@ -174,11 +196,12 @@ def _jobs_of_variant(
         folder = f"{root}/{study_name}/tuning/{dataset}/{solver}/{variant.label}"
         tuning = _tuning(folder, study, data, variant.spec, seeds, beta, where)
         plan.tuning[folder] = tuning
-    base = f"{root}/{study_name}/runs/{dataset}/{solver}/{variant.label}"
-    size = study.pack
-    if size == "auto":
-        size = seeds_per_job(variant.spec, exclusive=study.exclusive)
-    packed = size > 1
+    label = variant.shared_label if len(starts) > 1 else variant.label
+    base = f"{root}/{study_name}/runs/{dataset}/{solver}/{label}"
+    size = _seeds_per_job(study, variant)
+    if study.pack == "auto":
+        size = max(1, size // len(starts))
+    packed = size > 1 or len(starts) > 1
     for block in _blocks(seeds, size):
         name = f"seeds-{block[0] // size}" if packed else f"seed-{block[0]}"
         yield RunJob(
@@ -187,7 +210,7 @@ def _jobs_of_variant(
             dataset=dataset,
             solver=solver,
             data=data,
-            specs=tuple(variant.spec.replace(seed=seed) for seed in block),
+            specs=tuple(start.spec.replace(seed=seed) for start in starts for seed in block),
             packed=packed,
             exclusive=study.exclusive,
             tuning=tuning,
@@ -249,13 +272,24 @@ def _tuning(
     _validate_tuning_rows(study, spec, where)
     settings = study.tuning.model_dump(mode="json", exclude={"betas"})
     budget = settings.pop("iterations") or spec.iterations
+    fields = TuningJob.fields
+    if study.starts:
+        settings["init_scales"] = [spec.init_scale]
+        fields = ("step",)
     trial = spec.replace(iterations=budget, snapshots=0, record=(), record_every="log")
-    return TuningJob(folder, data, trial, settings, beta)
+    return TuningJob(folder, data, trial, settings, beta, fields)
 
 
 def _validate_tuning_rows(study: Study, spec: RunSpec, where: str) -> None:
     """Raise UserError if a stochastic run is tuned on too few rows for realistic noise."""
     rows = study.tuning.rows
+    if rows == "held-out":
+        if spec.data.split == "none":
+            raise UserError(
+                f"{where}: tuning.rows is 'held-out', but with split 'none' no rows are held out: "
+                "use another split or set tuning.rows to a number"
+            )
+        return
     if spec.expectation != "stochastic" or spec.batch == "all" or rows is None:
         return
     least = BATCHES * spec.batch

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from gvibench.errors import UserError
-from gvibench.spec.catalogue import find, target_kind
+from gvibench.spec.catalogue import find
 from gvibench.spec.run import DataSpec
 from gvibench.store.files import cache_dir
 from gvibench.study.own_data import read_own_data
@@ -50,8 +50,6 @@ def _packages(spec: DataSpec) -> Iterator[tuple[str, str]]:
         yield "pyarrow", "reading Parquet files"
     if entry.loader == LIBSVM_LOADER or spec.options.get("source") == "libsvm":
         yield "sklearn", "reading LIBSVM files"
-    if spec.split == "random" and target_kind(spec) == "classes":
-        yield "sklearn", "split 'random'"
     mirror = os.environ.get("GVIBENCH_DATA", "")
     is_folder = mirror and not mirror.startswith(("http://", "https://"))
     files = entry.files if spec.options.get("source") != "libsvm" else entry.alternative_files

@@ -25,6 +25,7 @@ __all__ = [
     "Planned",
     "calibration_needs",
     "measure_jobs",
+    "measures_of_study",
     "quality_needs",
     "truth_needs",
     "validate_truths",
@@ -47,11 +48,15 @@ class Planned:
     """The user's file with draws from the posterior."""
 
 
+def measures_of_study(study: Study) -> set[str]:
+    """Return the tables and figures of a study that show measures."""
+    return {*study.tables, *study.figures} & {*MEASURED_TABLES, *MEASURED_FIGURES}
+
+
 def measure_jobs(results: str, study: Study, job: RunJob) -> dict[str, MeasureJob]:
     """Return the jobs that measure the Gaussians of a run job, by path."""
-    named = {*study.tables, *study.figures}
     spec = job.specs[0]
-    if not named & {*MEASURED_TABLES, *MEASURED_FIGURES} or spec.gamma == 0:
+    if not measures_of_study(study) or spec.gamma == 0:
         return {}
     problem = spec.problem().with_exact_expectations()
     optimum = job.exact_optimum or job.optimum

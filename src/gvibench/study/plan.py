@@ -16,7 +16,7 @@ from gvibench.registry import SOLVERS
 from gvibench.spec.canonical import canonical_json, hash_text, hash_values
 from gvibench.spec.catalogue import find
 from gvibench.spec.metrics import CURVES, EXTRA_CURVES
-from gvibench.spec.run import DataSpec, ProblemSpec, RunSpec, group_name
+from gvibench.spec.run import DataSpec, ProblemSpec, RunSpec, group_names
 from gvibench.spec.tuning import TRIALS
 from gvibench.study import code_hash
 from gvibench.study.config import Config
@@ -35,6 +35,10 @@ __all__ = [
     "mask_tuned_fields",
     "solver_title",
 ]
+
+
+START = ("mean_scale", "init_scale")
+"""Fields of a named start."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,8 @@ class TuningJob:
     spec: RunSpec
     settings: Mapping[str, Any]
     beta: BetaJob | None
+    fields: tuple[str, ...] = ("step", "init_scale")
+    """Fields that are tuned. Named starts have their own initial scale."""
 
     @property
     def choice(self) -> str:
@@ -122,7 +128,7 @@ class TuningJob:
 
 @dataclass(frozen=True)
 class RunJob:
-    """Execute one run, or a block of runs that differ in their seed only."""
+    """Execute one run, or a block of runs that differ in their start or seed only."""
 
     path: str
     study: str
@@ -130,7 +136,7 @@ class RunJob:
     solver: str
     data: DataJob
     specs: tuple[RunSpec, ...]
-    """One spec per seed, with placeholders for `tuned_fields`."""
+    """One spec per start and seed, with placeholders for `tuned_fields`."""
     packed: bool
     exclusive: bool
     tuning: TuningJob | None
@@ -142,7 +148,7 @@ class RunJob:
     @property
     def tuned_fields(self) -> set[str]:
         """Fields whose values the tuning stage chooses."""
-        tuned = {"step", "init_scale"} if self.tuning else set()
+        tuned = set(self.tuning.fields) if self.tuning else set()
         return tuned | ({"beta"} if self.beta else set())
 
     @property
@@ -159,13 +165,22 @@ class RunJob:
     @functools.cached_property
     def params(self) -> str:
         """Parameters of the job."""
+        pairs = dict.fromkeys((spec.mean_scale, spec.init_scale) for spec in self.specs)
+        starts = [dict(zip(START, pair, strict=True)) for pair in pairs]
+        masked = START if len(starts) > 1 else ()
         return job_params(
             code_hash=self.code_hash,
             exclusive=self.exclusive,
             packed=self.packed,
-            spec=mask_tuned_fields(self.specs[0], {*self.tuned_fields, "seed"}),
-            seeds=[spec.seed for spec in self.specs],
+            spec=mask_tuned_fields(self.specs[0], {*self.tuned_fields, *masked, "seed"}),
+            starts=starts if masked else [{}],
+            seeds=list(dict.fromkeys(spec.seed for spec in self.specs)),
         )
+
+    @property
+    def groups(self) -> list[str]:
+        """Names of the groups of the runs in a packed file."""
+        return group_names([(spec.mean_scale, spec.init_scale, spec.seed) for spec in self.specs])
 
     def manifest_rows(self) -> list[dict[str, Any]]:
         """Return one row of the manifest per run."""
@@ -183,11 +198,11 @@ class RunJob:
         return [
             {
                 **shared,
-                "group": group_name(spec.seed) if self.packed else None,
+                "group": group if self.packed else None,
                 "seed": spec.seed,
                 "spec_hash": hash_values(mask_tuned_fields(spec, self.tuned_fields)),
             }
-            for spec in self.specs
+            for group, spec in zip(self.groups, self.specs, strict=True)
         ]
 
 
@@ -276,6 +291,7 @@ class Plan:
             "title": settings.title,
             "gap": settings.gap,
             "cost": settings.cost,
+            "score": settings.score.settings().to_dict(),
             "other_limits": {
                 solver: limit
                 for solver in sorted({job.specs[0].solver for job in jobs})

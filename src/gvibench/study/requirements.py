@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from gvibench.errors import UserError
 from gvibench.registry import MODELS
 from gvibench.spec.paper_values import PAPER_RESULTS
+from gvibench.spec.scoring import SCORE_FIGURES, SCORE_TABLES
 from gvibench.study.data_shape import shape_of
 from gvibench.study.measuring import (
     Planned,
@@ -150,6 +151,13 @@ def _test_rows(plans: Sequence[Planned]) -> str:
     return "" if tested else "test rows, so no data set may have split 'none': list other figures"
 
 
+def _scores(plans: Sequence[Planned]) -> str:
+    # Gaps from the best value seen would change with each further solver.
+    known = all(plan.has_optimum for plan in plans)
+    advice = "set gap: optimum and beta above 0, and use a convex model"
+    return "" if known else f"the optimum of all runs: {advice}"
+
+
 FIGURES: dict[str, Needs] = {
     "bias": _bias,
     "calibration": calibration_needs,
@@ -161,6 +169,7 @@ FIGURES: dict[str, Needs] = {
     "test": _test_rows,
     "test-time": _test_rows,
     "theory": _theory_figure,
+    **dict.fromkeys(SCORE_FIGURES, _scores),
 }
 TABLES: dict[str, Needs] = {
     "paper": _paper,
@@ -168,4 +177,5 @@ TABLES: dict[str, Needs] = {
     "runtime": _runtime,
     "theory": _theory_table,
     "truth": truth_needs,
+    **dict.fromkeys(SCORE_TABLES, _scores),
 }

@@ -7,7 +7,7 @@ from gvibench.spec.compatibility import is_reduced
 from gvibench.spec.memory import BASE_MB, data_mb
 from gvibench.spec.run import DataSpec, ProblemSpec, RunSpec
 from gvibench.spec.tuning import MAX_EXTENSIONS
-from gvibench.study.data_shape import shape_of
+from gvibench.study.data_shape import shape_of, training_rows
 from gvibench.study.plan import RunJob, TuningJob
 
 __all__ = [
@@ -93,8 +93,13 @@ def run_seconds(spec: RunSpec, max_rows: int | None = None) -> float:
         work += rows * spec.samples * (2.0 * width + 300)
     rate = min(FLOPS + FLOPS_PER_FEATURE * width, MAX_FLOPS)
     step = OVERHEAD_SECONDS * evaluations + work / rate
-    interval = spec.record_every if isinstance(spec.record_every, int) else spec.iterations / 200
-    seconds = spec.iterations * step * (1 + RECORD_SHARE / max(interval, 1))
+    iterations = spec.iterations
+    if spec.passes is not None:
+        draws = spec.samples if spec.expectation == "stochastic" else 1
+        share = rows / (training_rows(spec.data) or n)
+        iterations = min(iterations, math.ceil(spec.passes / (draws * min(share, 1.0))))
+    interval = spec.record_every if isinstance(spec.record_every, int) else iterations / 200
+    seconds = iterations * step * (1 + RECORD_SHARE / max(interval, 1))
     return min(seconds, 2 * spec.seconds) if spec.seconds else seconds
 
 
@@ -128,6 +133,8 @@ def tuning_trials(job: TuningJob) -> int:
 
 
 def _trials(job: TuningJob, extensions: int) -> int:
+    if job.settings["search"] == "quasi-random":
+        return len(job.settings["seeds"]) * int(job.settings["trials"])
     sides = (job.settings["steps"]["count"], len(job.settings["init_scales"]))
     # A side with one value is fixed.
     trials = len(job.settings["seeds"]) * math.prod(n + extensions * (n > 1) for n in sides)

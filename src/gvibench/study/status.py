@@ -16,7 +16,7 @@ from typing import Any
 from gvibench.errors import UserError
 from gvibench.spec.canonical import hash_values
 from gvibench.spec.messages import counted, duration
-from gvibench.store.checkpoints import checkpoint_iteration, checkpoint_path, finished_seeds
+from gvibench.store.checkpoints import checkpoint_iteration, checkpoint_path, finished_runs
 from gvibench.store.traces import check_attributes
 from gvibench.store.zarrzip import open_zip
 from gvibench.study.cost import JOB_SECONDS, job_seconds
@@ -125,12 +125,12 @@ def _progress_of_run(job: Job, run: RunJob) -> Progress:
     if out.exists():
         return _finished(job, run, out)
     iteration = checkpoint_iteration(out)
-    ended = finished_seeds(out, (spec.seed for spec in run.specs))
+    ended = finished_runs(out, run.groups)
     if iteration is None and not ended:
         return _not_finished(job)
     share = (ended + (iteration or 0) / max(run.specs[0].iterations, 1)) / len(run.specs)
     if iteration is not None and _is_fresh(checkpoint_path(out)) and not _last_line(job):
-        of = f" of seed {ended + 1} of {len(run.specs)}" if len(run.specs) > 1 else ""
+        of = f" of run {ended + 1} of {len(run.specs)}" if len(run.specs) > 1 else ""
         return Progress(job, "running", share, f"iteration {iteration}{of}", ended=ended)
     return replace(_not_finished(job), share=share, ended=ended)
 

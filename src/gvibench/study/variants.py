@@ -6,7 +6,7 @@ Labels contain numbers as Python prints them, so that each number has one label.
 import contextlib
 import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from gvibench.spec.compatibility import (
 )
 from gvibench.spec.run import DataSpec, RunSpec
 from gvibench.spec.validate import parse
-from gvibench.study.config import DatasetSettings, Settings, SolverSettings, Study
+from gvibench.study.config import DatasetSettings, Settings, SolverSettings, Start, Study
 from gvibench.study.data_shape import column_names, shape_of, training_rows, validate_data
 from gvibench.study.defaults import complete_data
 from gvibench.study.plan import solver_title
@@ -46,6 +46,8 @@ class Variant:
     spec: RunSpec
     tuned: bool
     beta_tuned: bool
+    shared_label: str
+    """Label without the named start. Empty if the study has none."""
 
 
 @contextlib.contextmanager
@@ -66,8 +68,9 @@ def _solver_id(study: Study, dataset: str, solver: str) -> str:
 def variants(study: Study, dataset: str, solver: str, where: str) -> Iterator[Variant]:
     """Yield the distinct variants of a solver on a data set."""
     seen = set()
-    for changes in _changes(study, where):
-        for variant in _changed(study, dataset, solver, changes, where):
+    combinations = itertools.product(_changes(study, where), study.starts or [""])
+    for changes, start in combinations:
+        for variant in _changed(study, dataset, solver, changes, start, where):
             key = (variant.spec.canonical(), variant.tuned, variant.beta_tuned)
             if key not in seen:
                 seen.add(key)
@@ -104,6 +107,8 @@ def _changes(study: Study, where: str) -> Iterator[dict[str, Any]]:
             raise UserError(f"{where}: vary: unknown field '{key}'{suggest(key, known)}")
         if key in {"data", "solver", "seed", "step", "init_scale"}:
             raise UserError(f"{where}: vary: set '{key}' directly in the study")
+        if key == "mean_scale" and study.starts:
+            raise UserError(f"{where}: vary: 'mean_scale' is set by 'starts'")
         if key in {"step_rule", "step_options"}:
             raise UserError(f"{where}: vary: set 'step' of a solver instead of '{key}'")
         if key == "beta" and TUNED in {
@@ -116,9 +121,12 @@ def _changes(study: Study, where: str) -> Iterator[dict[str, Any]]:
 
 
 def _changed(
-    study: Study, dataset: str, solver: str, changes: Mapping[str, Any], where: str
+    study: Study, dataset: str, solver: str, changes: Mapping[str, Any], start: str, where: str
 ) -> Iterator[Variant]:
-    """Yield the variants of one combination of `vary`, which overrides all other settings."""
+    """Yield the variants of one start and one combination of `vary`.
+
+    Both override all other settings. An empty `start` stands for a study without named starts.
+    """
     of_dataset, of_solver = study.datasets[dataset], study.solvers[solver]
     nearest = of_dataset.solvers.get(solver, SolverSettings())
     solver_id = _solver_id(study, dataset, solver)
@@ -139,12 +147,15 @@ def _changed(
     with _located(where):
         expectation = values.get("expectation", RunSpec.expectation)
         steps = read_steps(given, solver_id, expectation, data)
-    pairs: Iterable[tuple[float, float]] = (
-        [(PLACEHOLDER, PLACEHOLDER)]
-        if steps.tuned
-        else itertools.product(steps.sizes, scales if isinstance(scales, list) else [scales])
-    )
     beta_tuned = values.setdefault("beta", find(data).beta) == TUNED
+    if start:
+        values["mean_scale"], scales = _start(
+            study.starts[start], values, f"{where}, start {start}"
+        )
+    elif steps.tuned:
+        scales = PLACEHOLDER
+    sizes = [PLACEHOLDER] if steps.tuned else steps.sizes
+    pairs = itertools.product(sizes, scales if isinstance(scales, list) else [scales])
     if beta_tuned:
         values["beta"] = PLACEHOLDER
         _validate_tuned_beta(values.get("prior"), where)
@@ -152,20 +163,37 @@ def _changed(
         spec = parse(RunSpec, {**values, **steps.fields(step), "init_scale": scale}, where)
         with _located(where):
             _validate_combination(spec, beta_tuned)
-        start = _start_label(steps, spec)
         shown = {key: value for key, value in changes.items() if key not in spec.unused_fields()}
         if len(str(shown.get("prior"))) > MAX_PRIOR:
             shown["prior"] = hash_values(shown["prior"])[:8]
-        label = "_".join([start, *(f"{key}-{_label(value)}" for key, value in shown.items())])
-        yield Variant(label, spec.without_unused(), steps.tuned, beta_tuned)
+        others = [f"{key}-{_label(value)}" for key, value in shown.items()]
+        begin = _begin(steps, spec)
+        first = [*begin, *([] if steps.tuned else [f"scale-{_label(spec.init_scale)}"])]
+        label = "_".join([*first, *([f"start-{start}"] if start else []), *others])
+        shared = "_".join([*begin, "starts", *others]) if start else ""
+        yield Variant(label, spec.without_unused(), steps.tuned, beta_tuned, shared)
 
 
-def _start_label(steps: Steps, spec: RunSpec) -> str:
-    """Return the first part of a label: step rule, step size and initial scale."""
+def _begin(steps: Steps, spec: RunSpec) -> list[str]:
+    """Return the first parts of a label: step rule and step size."""
     if steps.tuned:
-        return "_".join(filter(None, [TUNED, _label(steps.label)]))
+        return list(filter(None, [TUNED, _label(steps.label)]))
     size = f"step-{_label(spec.step)}" if steps.shows_size else ""
-    return "_".join(filter(None, [_label(steps.label), size, f"scale-{_label(spec.init_scale)}"]))
+    return list(filter(None, [_label(steps.label), size]))
+
+
+def _start(start: Start, values: Mapping[str, Any], where: str) -> tuple[float, float]:
+    """Return the scales of the initial mean and of the initial factor of a named start."""
+    scale = start.init_scale
+    if scale == "prior":
+        beta = values["beta"]
+        if values.get("prior") is not None or beta == TUNED or beta == 0:
+            raise UserError(
+                f"{where}: init_scale 'prior' needs a prior N(0, I / beta) with beta above 0: set "
+                "a number"
+            )
+        scale = float(beta) ** -0.5
+    return start.mean_scale, scale
 
 
 def _validate_combination(spec: RunSpec, beta_tuned: bool) -> None:

@@ -186,6 +186,7 @@ _LATEX = {
     "–": "--",
     "—": "---",
     "…": r"\dots{}",
+    "∞": r"$\infty$",
 }
 _SPECIAL = re.compile("|".join(map(re.escape, _LATEX)))
 

@@ -14,12 +14,13 @@ from gvibench.analysis.efforts import LEVELS, Effort, Target, lazy_efforts
 from gvibench.analysis.gaps import computed, final, gap, measured
 from gvibench.analysis.ranking import TIE_LEVEL, Ranking, rule_of
 from gvibench.analysis.statistics import STATISTICS, seed_statistics
+from gvibench.analysis.statuses import NO_STEP
 from gvibench.spec.statuses import STATUSES, UNUSABLE
 from gvibench.tables.cells import cell_text, ended, reached_text
 from gvibench.tables.formats import Block, Table, number, step_text, with_full_cells
 
 __all__ = [
-    *("NEVER", "NONE", "NO_STEP", "REACHED_COUNT", "UNDEFINED"),
+    *("NEVER", "NONE", "REACHED_COUNT", "UNDEFINED"),
     *("build", "compact", "values_of"),
 ]
 
@@ -27,8 +28,6 @@ NEVER = "never"
 """Text in place of a number if no seed reached the level."""
 UNDEFINED = "undefined"
 """Text in place of a number if the problem does not have this quantity."""
-NO_STEP = "no step worked"
-"""Text in place of a number if tuning found no step for this solver."""
 NONE = "–"
 """Text of an empty cell."""
 NO_COMMON_SEED = "no common seed"

@@ -2,7 +2,16 @@
 
 from typing import ClassVar
 
-from gvibench.plugin import Array, Model, PrecisionFactor, Proposal, Solver, State
+from gvibench.plugin import (
+    Array,
+    Model,
+    PrecisionFactor,
+    Proposal,
+    Scale,
+    Solver,
+    State,
+    initial_precision,
+)
 
 __all__ = ["MySolver"]
 
@@ -23,9 +32,9 @@ class MySolver(Solver):
     damping: float = 1.0
     """Factor by which the step is multiplied."""
 
-    def init(self, model: Model, mean: Array, scale: float) -> State:
+    def init(self, model: Model, mean: Array, scale: Scale) -> State:
         # State.memory holds what a solver keeps between steps in addition to the iterate.
-        precision = scale**-2.0 * model.backend.identity(model.d)
+        precision = initial_precision(model.backend, model.d, scale)
         return super().init(model, mean, scale)._replace(memory=precision)
 
     def propose(self, state: State, model: Model, rho: float) -> Proposal:

@@ -1,0 +1,1 @@
+"""Run the public benchmark, score traces of other libraries, and compare them with its archive."""

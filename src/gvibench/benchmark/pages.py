@@ -1,0 +1,230 @@
+"""Write the published pages of the benchmark from its archive: numbers, figures, conclusions.
+
+`python -m gvibench.benchmark.pages` replaces the results in `docs/benchmark`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import xarray as xr
+
+from gvibench.analysis.outcomes import other_limits
+from gvibench.benchmark.conclusions import conclusions, headline
+from gvibench.benchmark.entries import ARCHIVE, archive_path, development_path
+from gvibench.benchmark.instances import read_benchmark, study_of
+from gvibench.benchmark.problems import problems_page
+from gvibench.benchmark.protocol import FROZEN, RELEASE, TRACKS
+from gvibench.benchmark.tuning_budget import tuning_curves
+from gvibench.benchmark.tuning_figure import draw_tuning_budget
+from gvibench.figures.entries import Scored
+from gvibench.figures.score_ecdf import draw_scores
+from gvibench.figures.score_heatmap import draw_heatmap
+from gvibench.figures.score_intervals import draw_intervals
+from gvibench.figures.score_profile import draw_profiles
+from gvibench.figures.theme import theme
+from gvibench.spec.messages import counted
+from gvibench.spec.scoring import ScoreSettings
+from gvibench.store.outcomes import read_outcomes
+from gvibench.tables.beats import beats_table
+from gvibench.tables.failures import failures_table
+from gvibench.tables.formats import Table, markdown_block, to_csv
+from gvibench.tables.run_times import run_times_table
+from gvibench.tables.scores import scores_table
+
+__all__ = [
+    "TRIALS",
+    "cards_page",
+    "leagues",
+    "page",
+    "settings_of",
+    "tables_of",
+    "write_pages",
+]
+
+DOCS = Path("docs/benchmark")
+TRIALS = ARCHIVE / "tuning-trials.csv.gz"
+STYLE: dict[str, Any] = {"width": "page", "font_size": 8.0, "center": "median"}
+TITLES = {"untuned": "without tuning", "tuned": "tuned"}
+INFORMATION = {
+    "a": "expected gradients and Hessians, computed exactly",
+    "b": "gradients or Hessians at draws",
+    "c": "minibatches",
+}
+TABLES: dict[str, Callable[[xr.Dataset, ScoreSettings], Table]] = {
+    "scores": scores_table,
+    "beats": beats_table,
+    "run-times": run_times_table,
+    "failures": failures_table,
+}
+FIGURES: dict[str, Callable[[xr.Dataset, ScoreSettings, Mapping[str, Any]], Scored]] = {
+    "ecdf": draw_scores,
+    "intervals": draw_intervals,
+    "profile": draw_profiles,
+    "heatmap": draw_heatmap,
+}
+CAPTIONS = {
+    "ecdf": "Share of targets reached against the cost",
+    "intervals": "Scores with 95% bootstrap intervals",
+    "profile": "Share of instances solved within a factor of the best entry's cost",
+    "heatmap": "Cost by problem and entry",
+}
+
+
+def leagues() -> Iterator[tuple[str, str, xr.Dataset]]:
+    """Yield league, track and outcomes of the published results."""
+    for league in TITLES:
+        for track in TRACKS:
+            path = archive_path(track, league)
+            if path.is_file():
+                yield league, track, read_outcomes(path)
+
+
+def settings_of(outcomes: xr.Dataset) -> ScoreSettings:
+    """Return the settings of scores with which outcomes were computed."""
+    targets = tuple(outcomes["target"].values.tolist())
+    return ScoreSettings(targets, float(outcomes.attrs["budget"]))
+
+
+def tables_of(outcomes: xr.Dataset) -> dict[str, Table]:
+    """Return the published tables of a league and track."""
+    settings = settings_of(outcomes)
+    return {name: build(outcomes, settings) for name, build in TABLES.items()}
+
+
+def page() -> str:
+    """Return the page of results."""
+    parts = [f"# Results of {RELEASE}", "", *_introduction()]
+    for league, track, outcomes in leagues():
+        parts += _section(league, track, outcomes)
+    parts += [*_tuning_section(), *_development_section(), *_citation_section()]
+    return "\n".join(parts) + "\n"
+
+
+def _introduction() -> list[str]:
+    found = {(league, track): outcomes for league, track, outcomes in leagues()}
+    lines = []
+    for (league, track), outcomes in found.items():
+        sentence = headline(outcomes, settings_of(outcomes))
+        lines.append(f"- **Track {track.upper()}, {TITLES[league]}:** {sentence}")
+    return [
+        "This page states what the frozen [protocol](protocol.md) shows. All numbers are computed "
+        "from the archive in the package, and a test computes them again. Compare your own solver "
+        "with them: [Enter the benchmark](enter.md).",
+        "",
+        *lines,
+        "",
+        "Scores of different tracks are not comparable. The cost is the number of passes over the "
+        "data. Solver times are those of one machine with two cores that ran two jobs at a time, "
+        "in the tuned league beside other work, and are shown for orientation only. Percentages in "
+        "the tables give each problem the same weight, so that they differ from shares of "
+        "instances. [Problems](problems.md) has the card of each problem "
+        "and the costs of track A on it. Limits of the benchmark are listed with its "
+        "[rules](protocol.md).",
+        "",
+    ]
+
+
+def _section(league: str, track: str, outcomes: xr.Dataset) -> list[str]:
+    settings, folder = settings_of(outcomes), f"{league}-{track}"
+    lines = [
+        f"## Track {track.upper()}, {TITLES[league]}: {INFORMATION[track]}",
+        "",
+        *(f"- {sentence}" for sentence in conclusions(outcomes, settings)),
+        "",
+    ]
+    for block in scores_table(outcomes, settings).blocks:
+        lines += [markdown_block(block).rstrip(), ""]
+    if note := other_limits(outcomes):
+        lines += [f"*: {note}.", ""]
+    for name, caption in CAPTIONS.items():
+        lines += [f"![{caption}]({folder}/{name}.png)", ""]
+    files = ", ".join(f"[{name}]({folder}/{name}.csv)" for name in TABLES)
+    return [*lines, f"Numbers: {files}.", ""]
+
+
+def _tuning_section() -> list[str]:
+    curves = tuning_curves(pd.read_csv(TRIALS))
+    table = curves.pivot(index="entry", columns="trials", values="log10_regret")
+    header = ["entry", *(counted(int(count), "trial") for count in table.columns)]
+    rows = [[str(name), *(f"{value:.2f}" for value in row)] for name, row in table.iterrows()]
+    return [
+        "## Value of tuning in track A",
+        "",
+        "The table shows log10 of the regret of the best of K step sizes, averaged over the "
+        "problems and over the choices of K from 64 trials. The regret of a trial is its final "
+        "objective minus the lowest final objective of all solvers, divided by the decrease from "
+        "the start to that value. It is 1 for a diverged trial, and regrets below 1e-12 count as "
+        "1e-12. Trials have at most 300 iterations.",
+        "",
+        *(f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows)),
+        "",
+        "![Regret of the best of K trials against K](tuning-budget.png)",
+        "",
+    ]
+
+
+def _development_section() -> list[str]:
+    outcomes = read_outcomes(development_path())
+    names = ", ".join(dict.fromkeys(outcomes["problem"].values.tolist()))
+    return [
+        "## Development problems (not scored)",
+        "",
+        f"Solvers and rules were designed on {names}. Their costs in track A without tuning are "
+        "shown for comparison and are part of no score.",
+        "",
+        "![Cost by development problem and entry](development/heatmap.png)",
+        "",
+        "Numbers: [run-times](development/run-times.csv).",
+        "",
+    ]
+
+
+def _citation_section() -> list[str]:
+    return [
+        "## Citation",
+        "",
+        f"To cite these results, name the release and the hash of its rules, *{RELEASE}, rules "
+        f"{FROZEN}*, and cite gvibench as described in [`CITATION.cff`](../../CITATION.cff).",
+        "",
+    ]
+
+
+def write_pages(folder: Path = DOCS) -> None:
+    """Write the page of results, its tables and its figures."""
+    for league, track, outcomes in leagues():
+        place = folder / f"{league}-{track}"
+        place.mkdir(parents=True, exist_ok=True)
+        for name, table in tables_of(outcomes).items():
+            (place / f"{name}.csv").write_text(to_csv(table))
+        with theme(STYLE):
+            for name, draw in FIGURES.items():
+                figure = draw(outcomes, settings_of(outcomes), STYLE).figure
+                figure.savefig(place / f"{name}.png", dpi=150)
+    write_development(folder / "development")
+    with theme(STYLE):
+        figure = draw_tuning_budget(tuning_curves(pd.read_csv(TRIALS)), STYLE).figure
+        figure.savefig(folder / "tuning-budget.png", dpi=150)
+    (folder / "results.md").write_text(page())
+    (folder / "problems.md").write_text(cards_page())
+
+
+def write_development(folder: Path) -> None:
+    """Write the costs on the development problems."""
+    folder.mkdir(parents=True, exist_ok=True)
+    outcomes = read_outcomes(development_path())
+    settings = settings_of(outcomes)
+    (folder / "run-times.csv").write_text(to_csv(run_times_table(outcomes, settings)))
+    with theme(STYLE):
+        figure = draw_heatmap(outcomes, settings, STYLE).figure
+        figure.savefig(folder / "heatmap.png", dpi=150)
+
+
+def cards_page() -> str:
+    """Return the page of the problems."""
+    return problems_page(study_of(read_benchmark(), "A"), read_outcomes(archive_path("a")))
+
+
+if __name__ == "__main__":
+    write_pages()
