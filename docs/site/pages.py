@@ -33,6 +33,14 @@ NAVIGATION = {
         "faq",
         "contribute",
     ],
+    "Benchmark": [
+        "benchmark/results",
+        "benchmark/protocol",
+        "benchmark/problems",
+        "benchmark/enter",
+        "benchmark/trace-format",
+        "benchmark/adapters",
+    ],
     "Reference": [
         "configure",
         "commands",
@@ -44,6 +52,7 @@ NAVIGATION = {
         "figures-and-tables",
         "Files of a study <results/index>",
         "Results of the paper <paper/index>",
+        "The printed numbers of the paper <printed-numbers>",
     ],
     "Explanation": [
         "design",
@@ -65,7 +74,8 @@ NAVIGATION = {
 def collect(folder: Path) -> None:
     """Write the pages and the files that they link to into a folder."""
     docs = ROOT / "docs"
-    waiting = [ROOT / "README.md", *docs.glob("*.md"), *docs.glob("paper/**/*.md")]
+    folders = [page for name in ("paper", "benchmark") for page in docs.glob(f"{name}/**/*.md")]
+    waiting = [ROOT / "README.md", *docs.glob("*.md"), *folders]
     seen = set(waiting)
     while waiting:
         source = waiting.pop()

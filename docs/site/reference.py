@@ -24,6 +24,8 @@ from gvibench.registry import (
 from gvibench.spec import catalogue
 from gvibench.spec.documentation import documentation
 from gvibench.spec.run import RunSpec
+from gvibench.store.certified import certified_optima
+from gvibench.study.dataset_cards import origin
 
 TITLES = {"positional arguments": "argument", "options": "option"}
 """Titles of tables in place of those of argparse."""
@@ -102,21 +104,45 @@ def expectations() -> str:
 def datasets() -> str:
     """Tabulate the data sets, with their options below."""
     entries = [catalogue.entry(name) for name in DATASETS.built_in]
-    head = ("data set", "rows", "features", "`beta`", "content", "source")
+    head = ("data set", "origin", "rows", "features", "`beta`", "content", "source")
     rows = [
-        (f"`{e.name}`", e.n or "any", e.d or "any", f"{e.beta:g}", e.title, e.source)
+        (
+            *(f"`{e.name}`", origin(e.name), e.n or "any", e.d or "any"),
+            *(f"{e.beta:g}", e.title, e.source),
+        )
         for e in entries
     ]
-    parts = [_table(head, rows)]
+    parts = [_table(head, rows), _certified_optima()]
     for entry in entries:
-        if entry.settings:
-            options = [
-                (f"`{name}`", f"`{setting.default}`", setting.meaning)
-                for name, setting in entry.settings.items()
-            ]
+        options = [
+            (f"`{name}`", f"`{setting.default}`", setting.meaning)
+            for name, setting in entry.settings.items()
+            if len(setting.choices) != 1
+        ]
+        if options:
             parts.append(f"## Options of `{entry.name}`\n")
             parts.append(_table(("option", "default", "meaning"), options))
     return "\n".join(parts)
+
+
+def _certified_optima() -> str:
+    """Tabulate the certified optima of bundled problems."""
+    head = (
+        *("data set", "model", "training rows", "features", "+1 / -1", "condition number"),
+        *("separable", "optimal objective", "bound"),
+    )
+    rows = [
+        (
+            *(f"`{known.dataset}`", known.model, known.n_train, known.d),
+            " / ".join(map(str, known.train_counts.values())) or "counts",
+            f"{known.condition:.3g}",
+            {True: "yes", False: "no", None: "–"}[known.separable],
+            f"{known.objective:.10g}",
+            f"{known.bound:.0e}",
+        )
+        for known in certified_optima()
+    ]
+    return f"## Certified optima\n\n{_table(head, rows)}"
 
 
 def figures() -> str:
