@@ -90,3 +90,18 @@ def test_the_published_results_are_a_gallery():
     gallery.validate_target(ROOT / "docs/paper")
     with pytest.raises(UserError):
         gallery.validate_target(ROOT / "docs")
+
+
+def test_only_small_formats_of_figures_are_copied(config):
+    figures = Path("results/s/figures")
+    figures.mkdir()
+    for end in ("png", "csv", "json", "pdf", "svg"):
+        (figures / f"gap.{end}").write_text(end)
+    links = ", ".join(f"[{end}](figures/gap.{end})" for end in ("pdf", "svg", "csv", "json"))
+    Path("results/s/summary.md").write_text(f"Gap. ({links})")
+    outputs = gallery.StudyOutputs("s", "S", ["gap"], [])
+    gallery.write_gallery([outputs], Path("results"), Path(config), Path("mine"))
+    copied = {path.name for path in Path("mine/s/figures").iterdir()}
+    assert copied == {"gap.png", "gap.csv", "gap.json"}
+    summary = Path("mine/s/summary.md").read_text()
+    assert summary == "Gap. ([csv](figures/gap.csv), [json](figures/gap.json))"

@@ -74,11 +74,6 @@ def test_what_tuning_buys():
     assert stated == [1e-4, *ranges, *on_synthetic]
 
 
-def test_the_caption_of_the_readme():
-    _, ranges = default_numbers()
-    assert numbers_after("README.md", "docs/default-study/gap.png") == [1e-4, *ranges]
-
-
 def rounded(value):
     return float(f"{value:.2g}")
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-__all__ = ["PAPER_RESULTS", "PAPER_ROWS", "PAPER_STEPS", "Printed"]
+__all__ = ["PAPER_RESULTS", "PAPER_ROWS", "PAPER_STEPS", "Printed", "paper_test_rows"]
 
 PAPER_STEPS: dict[str, dict[str, float]] = {
     "australian_scale": {"vn": 5e-3, "sr-vn": 5e-3, "bw-gd": 4.4e-3},
@@ -27,6 +27,16 @@ PAPER_ROWS: dict[str, tuple[int, int]] = {
     "leukemia": (38, 34),
 }
 """N and N_train by data set, as printed."""
+
+
+def paper_test_rows(dataset: str) -> int:
+    """Return the number of test rows behind the printed accuracies.
+
+    For leukemia the paper prints N = 38 and N_train = 34, but its accuracies are fractions of 34
+    rows, and the original files have 38 training rows (`leu`) and 34 test rows (`leu.t`).
+    """
+    rows, train = PAPER_ROWS[dataset]
+    return train if dataset == "leukemia" else rows - train
 
 
 class Printed(NamedTuple):

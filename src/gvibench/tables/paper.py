@@ -19,7 +19,7 @@ import pandas as pd
 import xarray as xr
 
 from gvibench.errors import UserError
-from gvibench.spec.paper_values import PAPER_RESULTS, PAPER_ROWS, PAPER_STEPS, Printed
+from gvibench.spec.paper_values import PAPER_RESULTS, PAPER_STEPS, Printed, paper_test_rows
 from gvibench.spec.statuses import UNUSABLE
 from gvibench.tables.formats import Block, Table, number
 from gvibench.tables.runs import values_of
@@ -110,8 +110,7 @@ def _row(first: pd.Series, printed: Printed, runs: pd.DataFrame) -> dict[str, An
     )
     # The paper states the size of the full data set. A subset under another label is our guess, and
     # then the number of its rows counts.
-    stated, stated_train = PAPER_ROWS[source]
-    n_test = stated - stated_train if first["dataset"] == source else row["n_test"]
+    n_test = paper_test_rows(source) if first["dataset"] == source else row["n_test"]
     others = [result.train_elbo for result in PAPER_RESULTS[source].values()]
     row["verdict"], row["why"] = verdict(printed, at_optimum, others, n_test)
     return row
