@@ -82,7 +82,7 @@ test-paper: $(VENV)/.dev  ## run the paper on its smaller data sets and compare 
 	pytest -m paper
 
 test-browser: $(VENV)/.browser  ## test the report page and the documentation in headless Chromium
-	pytest -m browser
+	pytest -n 2 --dist loadfile -m browser
 
 test-cluster: $(VENV)/.cluster  ## test on a real Slurm, installed with apt (needs root)
 	pytest -m cluster tests/cluster

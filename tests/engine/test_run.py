@@ -39,7 +39,7 @@ def test_recording_does_not_change_the_iterates():
 def test_a_run_stops_after_its_time_limit():
     trace = go(iterations=10**9, seconds=0.05, record_every=10**6)
     assert "solver time" in trace.attrs["reason"]
-    assert 0.05 <= trace.scalars["seconds"][-1] < 5
+    assert trace.scalars["seconds"][-1] >= 0.05
     assert trace.iteration[-1] == trace.attrs["iterations_done"] > 1
 
 
@@ -50,11 +50,14 @@ def test_the_wall_time_starts_after_the_set_up(monkeypatch):
         def __init__(self, *arguments):
             time.sleep(0.3)
             super().__init__(*arguments)
+            ready.append(time.perf_counter())
 
+    ready = []
     monkeypatch.setattr(execute, "Run", SlowRun)
     trace = go(iterations=3)
-    assert trace.scalars["seconds"][-1] < trace.attrs["wall_seconds"] < 0.3
-    assert 0 < trace.attrs["cpu_seconds"] < 0.3
+    since = time.perf_counter() - ready[0]
+    assert trace.scalars["seconds"][-1] < trace.attrs["wall_seconds"] <= since
+    assert trace.attrs["cpu_seconds"] > 0
 
 
 def test_a_run_stops_at_its_tolerance():
@@ -151,9 +154,19 @@ def test_recorded_eigenvalues_and_norms_agree_with_the_factors():
 def test_data_passes_count_all_evaluations():
     assert go().scalars["data_passes"].tolist() == list(range(1, 22))
     stochastic = go(expectation="stochastic", batch=10)
-    assert_allclose(stochastic.scalars["data_passes"], 0.25 * np.arange(1, 22))
+    assert_allclose(stochastic.scalars["data_passes"], 10 * 0.25 * np.arange(1, 22))  # 10 draws
     flow = go(solver="ng-flow", iterations=2)
     assert flow.scalars["data_passes"][1] >= 8
+
+
+def test_a_run_ends_when_its_passes_are_used():
+    trace = go(passes=7.0)
+    assert trace.scalars["data_passes"][-1] == 7
+    assert trace.attrs["reason"].startswith("7 passes over the training rows used")
+    stochastic = go(expectation="stochastic", batch=10, samples=2, passes=3.0)
+    assert_allclose(stochastic.scalars["data_passes"][-1], 3.0)
+    searching = go(step_rule="auto", step=1e3, passes=4.0, solver="sr-vn", init_scale=3.0)
+    assert 4 <= searching.scalars["data_passes"][-1] < 20
 
 
 def test_a_run_without_snapshots_has_no_iterates():

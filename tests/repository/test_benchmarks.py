@@ -77,7 +77,7 @@ def test_aggregation(monkeypatch):
         ("table", "now"),
     ]
     for result in results:
-        assert 0 < result.usage.cpu_seconds < 60
+        assert result.usage.cpu_seconds > 0
         assert 0 < result.usage.largest <= result.usage.together
     assert not aggregation.differences(results)
 
