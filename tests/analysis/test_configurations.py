@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from figures.made_aggregate import Run, make_dataset, study, write_aggregate
-from gvibench.analysis.configurations import configurations, solver_title
+from gvibench.analysis.configurations import configurations, problem_codes, solver_title
 from gvibench.analysis.gaps import final, gap, measured
+from gvibench.analysis.outcomes import outcomes_of
 from gvibench.errors import UserError
 from gvibench.store.aggregates import open_aggregate
 from gvibench.store.traces import write_trace
@@ -72,6 +73,40 @@ def test_names_contain_only_fields_that_vary(tmp_path):
         ("b", "VN, mean_scale 1"),
         ("b", "SR-VN"),
     ]
+
+
+def test_named_starts_belong_to_the_problem(tmp_path):
+    """Runs from different starts do not compete, although their objectives are comparable."""
+    runs = [
+        Run([objective], "a", init_scale=scale, spec={"mean_scale": mean, "beta": 0.25})
+        for objective, mean, scale in ((12.0, 0.0, 1.0), (11.0, 1.0, 1.0), (10.5, 0.0, 2.0))
+    ]
+    starts = {
+        "zero": {"mean_scale": 0.0, "init_scale": 1.0},
+        "random": {"mean_scale": 1.0, "init_scale": 1.0},
+        "prior": {"mean_scale": 0.0, "init_scale": "prior"},
+    }
+    dataset = make_dataset(tmp_path, runs)
+    assert {config.line for config in configurations(dataset)} == {
+        "VN, mean_scale 0",
+        "VN, mean_scale 1",
+    }
+    named = dataset.assign_attrs(starts=starts)
+    configs = configurations(named)
+    assert [config.panel for config in configs] == [
+        "a, start zero",
+        "a, start random",
+        "a, start prior",
+    ]
+    assert {config.line for config in configs} == {"VN"}
+    assert len({config.problem for config in configs}) == 3
+    assert len(set(problem_codes(named).tolist())) == 1
+    outcomes = outcomes_of(named, [1.0], "evaluations", None)
+    assert outcomes["instance"].values.tolist() == [
+        f"a, start {name}, seed 0" for name in ("zero", "random", "prior")
+    ]
+    assert outcomes["init_scale"].values.tolist() == [1.0, 1.0, 2.0]
+    assert outcomes["cost"].values.ravel().tolist() == [np.inf, 1.0, 1.0]
 
 
 def test_titles_come_from_the_manifest(tmp_path):

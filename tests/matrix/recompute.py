@@ -29,7 +29,7 @@ SINGLE_ROUNDING = 1e-6
 class Run:
     """Trace of a run, with its labels and its optimum from the manifest."""
 
-    def __init__(self, entry):
+    def __init__(self, entry, starts):
         root = zarr.open_group(ZipStore(entry["path"], mode="r"), mode="r")
         group = root[entry["group"]] if entry["group"] else root
         self.attrs = dict(group.attrs)
@@ -43,6 +43,7 @@ class Run:
         self.status = self.attrs["status"]
         self.usable = self.status not in UNUSABLE
         self.seed = self.spec["seed"]
+        self.start = _start(starts, self.spec)
         self.exact = "objective_exact" in self.curves
         self.optimum = _optimum(entry["exact_optimum"] if self.exact else entry["optimum"])
 
@@ -63,8 +64,22 @@ class Run:
         return json.dumps([self.dataset, {key: spec[key] for key in keys}], sort_keys=True)
 
     @property
+    def contest(self):
+        """Return the problem and the named start on which solvers are compared."""
+        return self.problem, self.start
+
+    @property
     def configuration(self):
         return json.dumps([self.dataset, self.label, {**self.spec, "seed": None}], sort_keys=True)
+
+
+def _start(starts, spec):
+    for name, start in starts.items():
+        scale = start["init_scale"]
+        scale = 1 / math.sqrt(spec["beta"]) if scale == "prior" else scale
+        if start["mean_scale"] == spec["mean_scale"] and math.isclose(scale, spec["init_scale"]):
+            return name
+    return None
 
 
 def _optimum(path):
@@ -85,7 +100,7 @@ def _read_runs(root, study):
     manifest = json.loads((Path(root) / study / "manifest.json").read_text())
     runs = {}
     for entry in manifest["runs"]:
-        run = Run(entry)
+        run = Run(entry, manifest["starts"])
         runs.setdefault((run.dataset, run.label, run.attrs["spec"]), run)
     return list(runs.values()), manifest
 
@@ -183,6 +198,7 @@ def _members_of(rows, groups):
                 and _is_step(row["step"], first)
                 and row["step_rule"] == first.spec["step_rule"]
                 and float(row["init_scale"]) == first.spec["init_scale"]
+                and row.get("start", first.start) == first.start
                 and all(
                     str(first.spec[field]) == value
                     for field, value in row.items()
@@ -235,7 +251,7 @@ def _check_row(row, members, gaps, best):
                     exact = [a for a, _ in reached]
                     _check_statistics(row, f"iterations_{kind}_{level:g}", exact)
             checked += 5
-    winner = best[members[0].problem]
+    winner = best[members[0].contest]
     assert (row["is_best"] == "True") == (winner is members)
     if winner and usable:
         theirs = {run.seed: run.measured("objective")[-1] for run in winner if run.usable}
@@ -323,7 +339,7 @@ def best_of(groups, gaps):
     best = {}
     stopped = stopped_by_tolerance(groups)
     for members in groups.values():
-        problem = members[0].problem
+        problem = members[0].contest
         first = members[0].spec
         identity = json.dumps({**first, "seed": None}, sort_keys=True)
         key = (*merit(members, gaps, stopped), first["step"], first["init_scale"], identity)
@@ -349,7 +365,7 @@ def check_summary(root, study):
     )
     counts = [int(number) for number in counted.groups()]
     assert counts[0] == len(manifest["runs"])
-    assert counts[1] == len({run.problem for run in runs})
+    assert counts[1] == len({run.contest for run in runs})
     assert counts[3] == len(groups)
     assert counts[4] == len({run.seed for run in runs})
     statuses = Counter(run.status for run in runs)

@@ -6,6 +6,7 @@ import pytest
 from project import Project
 
 from gvibench.store.traces import read_traces
+from matrix.recompute import check_performance, check_summary
 
 STUDY = {
     "datasets": ["haberman"],
@@ -23,16 +24,20 @@ STUDY = {
         **{"rows": "held-out", "prefer": "quick"},
     },
     "figures": ["score-ecdf"],
-    "tables": ["scores"],
+    "tables": ["scores", "performance"],
 }
 
 
 @pytest.mark.slow
-def test_starts_are_instances_of_tuned_and_untuned_solvers(tmp_path):
+def test_starts_are_instances_of_tuned_and_untuned_solvers(tmp_path, monkeypatch):
     project = Project.create(tmp_path / "project", STUDY)
     project.snakemake()
     results = project.folder / "results/s"
     assert (results / "report/index.html").stat().st_size > 0
+    summary = (results / "summary.md").read_text()
+    assert "4 runs, 2 problems, 2 solvers" in summary
+    assert "- Problems: “haberman, start prior”, “haberman, start zero”" in summary
+    assert "- Solvers: SR-VN, VN\n" in summary
     with (results / "tables/scores.csv").open() as stream:
         rows = {row["entry"]: row for row in csv.DictReader(stream)}
     assert {row["instances"] for row in rows.values()} == {"2"}
@@ -44,4 +49,7 @@ def test_starts_are_instances_of_tuned_and_untuned_solvers(tmp_path):
         traces = [trace for path in paths for trace in read_traces(path)]
         # The prior precision of haberman is 0.01.
         assert sorted(trace.spec["init_scale"] for trace in traces) == [1.0, 10.0]
+    monkeypatch.chdir(project.folder)  # the paths of the manifest are relative to it
+    assert check_performance("results", "s") > 0
+    assert check_summary("results", "s") > 0
     assert project.executed() == set()

@@ -17,10 +17,12 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from gvibench.spec.run import ProblemSpec
+from gvibench.spec.starts import START_FIELDS, start_name
 from gvibench.spec.statuses import UNUSABLE
 
 __all__ = [
     "EXACT",
+    "START",
     "Configuration",
     "Floats",
     "Runs",
@@ -42,6 +44,8 @@ APPROXIMATION = ("expectation", "pieces", "piece_degree", "nodes")
 """Fields of the expectation, part of the problem unless its exact objective is recorded."""
 CONFIGURED = ("solver", "seed", "step", "step_rule", "init_scale")
 """Fields with an attribute of their own in `Configuration`."""
+START = "start"
+"""Name under which a named start is shown among the fields of a problem."""
 
 
 def unique(values: Iterable[Any]) -> list[Any]:
@@ -61,9 +65,9 @@ class Configuration:
     dataset: str
     """Name of the data set in the study."""
     panel: str
-    """Name of the problem: the data set and the other problem fields that vary."""
+    """Name of the problem: the data set, the other problem fields that vary, and a named start."""
     problem: str
-    """Key of the problem. Objectives of configurations with equal keys are comparable."""
+    """Key of the problem and the named start. Configurations with equal keys are compared."""
     solver: str
     """Name of the solver in the study."""
     title: str
@@ -126,7 +130,8 @@ def configurations(dataset: xr.Dataset) -> list[Configuration]:
     columns = ("dataset", "solver", "tuned", "tuned_scale")
     labels = {name: dataset[name].values[first].tolist() for name in columns}
     pairs = list(zip(labels["dataset"], labels["solver"], strict=True))
-    problems = [_problem_fields(spec) for spec in specs]
+    starts = dataset.attrs.get("starts", {})
+    problems = [_problem_fields(spec) | _start_field(starts, spec) for spec in specs]
     methods = [_method_fields(spec, problem) for spec, problem in zip(specs, problems, strict=True)]
     panel_fields = _varied(problems, [name for name, _ in pairs])
     line_fields = _line_fields(methods, pairs)
@@ -259,13 +264,15 @@ def _problem_fields(spec: Mapping[str, Any]) -> dict[str, Any]:
     return data | {name: spec[name] for name in ProblemSpec.names() if name not in left_out}
 
 
+def _start_field(starts: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the name of the start of a run in a study with named starts."""
+    return {START: start_name(starts, spec)} if starts else {}
+
+
 def _method_fields(spec: Mapping[str, Any], problem: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that belong neither to the problem nor to `CONFIGURED`."""
-    return {
-        name: value
-        for name, value in spec.items()
-        if name != "data" and name not in problem and name not in CONFIGURED
-    }
+    left_out = {"data", *problem, *CONFIGURED, *(START_FIELDS if START in problem else ())}
+    return {name: value for name, value in spec.items() if name not in left_out}
 
 
 def _problem_key(name: str, problem: Mapping[str, Any]) -> str:

@@ -14,7 +14,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from gvibench.analysis.configurations import Configuration, configurations, unique, with_fields
+from gvibench.analysis.configurations import (
+    START,
+    Configuration,
+    configurations,
+    unique,
+    with_fields,
+)
 from gvibench.analysis.costs import COSTS, cost_of
 from gvibench.analysis.efforts import lazy_efforts
 from gvibench.analysis.gaps import computed, final, gap, has_optimum
@@ -22,14 +28,13 @@ from gvibench.analysis.ranking import Ranking
 from gvibench.analysis.statuses import short_reason
 from gvibench.errors import UserError
 from gvibench.spec.scoring import ScoreSettings
+from gvibench.spec.starts import INSTANCE_FIELDS, START_FIELDS
 from gvibench.spec.statuses import UNUSABLE
 
 __all__ = ["best_configurations", "other_limits", "outcomes_of", "study_outcomes"]
 
-BASIS = ("basis_condition", "data.basis_condition")
-"""Names of the field that changes the basis of a problem. It defines instances."""
-START = ("basis_condition", "mean_scale", "init_scale")
-"""Method fields that define instances if they vary within an entry."""
+INSTANCE = ("basis_condition", "data.basis_condition", START)
+"""Fields of a panel that distinguish instances of one problem."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +179,7 @@ def _entrants(configs: Sequence[Configuration]) -> list[_Entrant]:
         own = {
             name: value
             for name, value in config.varied.items()
-            if name not in config.panel_fields and name not in START
+            if name not in config.panel_fields and name not in INSTANCE_FIELDS
         }
         title = config.title if len(titles[config.solver]) == 1 else config.solver
         entrants.append(_Entrant(with_fields(title, own), config, config.spec))
@@ -193,21 +198,22 @@ def _start_fields(entrants: Sequence[_Entrant]) -> dict[str, list[str]]:
             seen.setdefault(key, set()).add(entrant.spec[name])
     varied = {(name, field) for (name, _, field), values in seen.items() if len(values) > 1}
     names = unique(entrant.config.dataset for entrant in entrants)
-    return {name: [field for field in START if (name, field) in varied] for name in names}
+    return {name: [field for field in INSTANCE_FIELDS if (name, field) in varied] for name in names}
 
 
 def _own_starts(entrant: _Entrant) -> list[str]:
     """Return the method fields of the start that the study has set for a configuration."""
     tuned = ("init_scale",) if entrant.config.tuned_scale else ()
-    left_out = (*tuned, *entrant.config.panel_fields)
-    return [name for name in START if name in entrant.spec and name not in left_out]
+    named = START_FIELDS if START in entrant.config.panel_fields else ()
+    left_out = (*tuned, *named, *entrant.config.panel_fields)
+    return [name for name in INSTANCE_FIELDS if name in entrant.spec and name not in left_out]
 
 
 def _best(aggregate: xr.Dataset, entrants: Sequence[_Entrant]) -> list[_Entrant]:
     """Return the entrants with the best settings of each entry on each problem."""
     groups: dict[tuple[str, str], dict[str, list[_Entrant]]] = {}
     for entrant in entrants:
-        group = (entrant.entry, entrant.config.panel_without(*BASIS))
+        group = (entrant.entry, entrant.config.panel_without(*INSTANCE))
         candidate = _without_instance(entrant)
         groups.setdefault(group, {}).setdefault(candidate, []).append(entrant)
     if all(len(candidates) == 1 for candidates in groups.values()):
@@ -221,8 +227,8 @@ def _best(aggregate: xr.Dataset, entrants: Sequence[_Entrant]) -> list[_Entrant]
 
 def _without_instance(entrant: _Entrant) -> str:
     """Return the settings of an entrant without those that define instances or were tuned."""
-    spec = {name: value for name, value in entrant.spec.items() if name not in START}
-    spec["data"] = {k: v for k, v in spec["data"].items() if f"data.{k}" not in BASIS}
+    spec = {name: value for name, value in entrant.spec.items() if name not in INSTANCE_FIELDS}
+    spec["data"] = {k: v for k, v in spec["data"].items() if f"data.{k}" not in INSTANCE}
     if entrant.config.tuned:
         del spec["step"]
     return json.dumps(spec, sort_keys=True)
@@ -273,7 +279,7 @@ def _starts(
     first = {instance: spec_of[run] for _, instance, run in reversed(placed)}
     return {
         name: ("instance", [float(first[instance].get(name, np.nan)) for instance in instances])
-        for name in START
+        for name in INSTANCE_FIELDS
     }
 
 

@@ -11,6 +11,7 @@ import xarray as xr
 from gvibench.analysis.outcomes import outcomes_of
 from gvibench.benchmark.instances import InstanceSpec, budget_of, instances, targets_of
 from gvibench.errors import UserError
+from gvibench.spec.starts import INSTANCE_FIELDS
 from gvibench.store.outcomes import merge_outcomes, read_outcomes
 from gvibench.study.config import Study
 
@@ -57,7 +58,7 @@ def study_outcomes(aggregate: xr.Dataset, study: Study) -> xr.Dataset:
     renamed = []
     for k in range(found.sizes["instance"]):
         one = found.isel(instance=k)
-        key = (str(one["problem"].values), *(float(one[name]) for name in START))
+        key = (str(one["problem"].values), *(float(one[name]) for name in INSTANCE_FIELDS))
         if key not in names:
             raise UserError(f"the instance '{one['instance'].values}' is not in the benchmark")
         renamed.append(names[key])
@@ -66,12 +67,9 @@ def study_outcomes(aggregate: xr.Dataset, study: Study) -> xr.Dataset:
     return found.sel(instance=order)
 
 
-START = ("basis_condition", "mean_scale", "init_scale")
-
-
 def _names_by_start(study: Study) -> dict[tuple[Any, ...], str]:
     return {
-        (each.problem, *(float(getattr(each.spec, name)) for name in START)): each.name
+        (each.problem, *(float(getattr(each.spec, name)) for name in INSTANCE_FIELDS)): each.name
         for each in instances(study)
     }
 
@@ -147,7 +145,10 @@ def _dataset(
             "entry": np.array([entry], dtype=object),
             "target": targets,
             **{name: ("instance", np.array(text, dtype=object)) for name, text in texts.items()},
-            **{name: ("instance", [getattr(spec, name) for spec in specs]) for name in START},
+            **{
+                name: ("instance", [getattr(spec, name) for spec in specs])
+                for name in INSTANCE_FIELDS
+            },
         },
     )
 

@@ -16,6 +16,7 @@ from gvibench.engine.run import initial_gaussian
 from gvibench.errors import UserError
 from gvibench.models.prior import GaussianPrior
 from gvibench.spec.run import RunSpec
+from gvibench.spec.starts import start_name
 from gvibench.store.certified import certified_optimum
 from gvibench.store.prepared import read_prepared
 from gvibench.store.problem_folders import Instance, ProblemFolder, write_problems
@@ -99,10 +100,9 @@ def league_instances(config: Config, track: str, league: str) -> dict[str, Insta
 def name_of(study: Study, dataset: str, spec: RunSpec) -> str:
     """Return the name of the instance of a run."""
     basis = "identity" if spec.basis_condition == 1 else "affine"
-    for start, settings in study.starts.items():
-        scale = spec.beta**-0.5 if settings.init_scale == "prior" else settings.init_scale
-        if (settings.mean_scale, scale) == (spec.mean_scale, spec.init_scale):
-            return f"{dataset}.{basis}.{start}"
+    starts = {name: start.model_dump() for name, start in study.starts.items()}
+    if start := start_name(starts, spec.to_dict()):
+        return f"{dataset}.{basis}.{start}"
     raise UserError(
         f"the run on '{dataset}' with mean_scale {spec.mean_scale:g} and init_scale "
         f"{spec.init_scale:g} has none of the starts of the benchmark"

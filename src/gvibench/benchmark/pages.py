@@ -118,8 +118,8 @@ def _introduction() -> list[str]:
         "Scores of different tracks are not comparable. The cost is the number of passes over the "
         "data. Solver times are those of one machine with two cores that ran two jobs at a time, "
         "for a part of the tuned league beside other work, and are shown for orientation only. "
-        "Percentages in the tables give each problem the same weight, so that they differ from shares of "
-        "instances. [Problems](problems.md) has the card of each problem "
+        "Percentages in the tables give each problem the same weight, so that they differ from "
+        "shares of instances. [Problems](problems.md) has the card of each problem "
         "and the costs of track A on it. Limits of the benchmark are listed with its "
         "[rules](protocol.md).",
         "",

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from gvibench.analysis.configurations import configurations, unique
+from gvibench.analysis.configurations import Configuration, configurations, unique
 from gvibench.analysis.measures import measured
 from gvibench.analysis.ranking import rule_of
 from gvibench.analysis.statuses import MEANINGS
@@ -33,6 +33,9 @@ from gvibench.tables.performance import NONE, compact, values_of
 from gvibench.tables.quality import quality_blocks
 
 __all__ = ["write_summary"]
+
+MANY_PROBLEMS = 12
+"""Number of problems above which the summary lists data sets instead."""
 
 
 def write_summary(
@@ -95,6 +98,17 @@ def _summary(job: Mapping[str, Any], dataset: xr.Dataset, errors: Mapping[str, s
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
+def _problems(configs: Sequence[Configuration]) -> str:
+    """Return the names of the problems, or those of their data sets if there are many problems."""
+    names = unique(config.panel for config in configs)
+    fields = unique(field for config in configs for field in config.panel_fields)
+    if len(names) <= MANY_PROBLEMS or not fields:
+        return join_names(names)
+    datasets = join_names(unique(config.dataset for config in configs))
+    varied = " and ".join(field.removeprefix("data.") for field in fields)
+    return f"{datasets}; they vary in {varied}"
+
+
 def _overview(job: Mapping[str, Any], dataset: xr.Dataset) -> str:
     configs = configurations(dataset)
     problems = unique(config.panel for config in configs)
@@ -110,7 +124,7 @@ def _overview(job: Mapping[str, Any], dataset: xr.Dataset) -> str:
     text = [
         f"Study `{job['study']}`: {', '.join(counts)}.",
         "",
-        f"- Problems: {escape_markdown(join_names(problems))}",
+        f"- Problems: {escape_markdown(_problems(configs))}",
         f"- Solvers: {escape_markdown(join_names(lines))}",
         f"- Objective gaps are measured from {reference_description(dataset)}; gaps of test "
         "metrics are measured from the best value seen.",

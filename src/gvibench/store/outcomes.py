@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gvibench.errors import UserError
+from gvibench.spec.starts import INSTANCE_FIELDS
 from gvibench.store.zarrzip import Group, StoredGroup, open_zip, write_zip
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ TEXTS = {
     **{"instance": "instance", "problem": "instance", "setting": "instance"},
 }
 """Text coordinates with their dimension."""
-STARTS = ("basis_condition", "mean_scale", "init_scale")
-"""Numbers that describe the coordinates and the start of each instance."""
 CODED = ("status", "reason")
 """Text variables with the dimensions `entry` and `instance`. Each distinct text is stored once."""
 NUMBERS = {
@@ -52,7 +51,7 @@ def write_outcomes(
     texts = {name: outcomes[name].values.astype(str).tolist() for name in TEXTS}
     group = Group({"kind": KIND, "attrs": {**outcomes.attrs, **attrs}, "texts": texts})
     group.put("target", outcomes["target"].values.astype(float), ["target"], units="nat")
-    for name in STARTS:
+    for name in INSTANCE_FIELDS:
         group.put(name, outcomes[name].values.astype(float), ["instance"])
     for name, dims in NUMBERS.items():
         values = outcomes[name].transpose(*dims).values.astype(float)
@@ -87,7 +86,7 @@ def _dataset(group: StoredGroup) -> "xr.Dataset":
     coordinates: dict[str, Any] = {
         name: (dim, np.array([str(word) for word in texts[name]], dtype=object))
         for name, dim in TEXTS.items()
-    } | {name: ("instance", arrays[name]) for name in STARTS}
+    } | {name: ("instance", arrays[name]) for name in INSTANCE_FIELDS}
     variables: dict[str, Any] = {name: (dims, arrays[name]) for name, dims in NUMBERS.items()}
     for name in CODED:
         codes = arrays[name]

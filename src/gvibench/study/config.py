@@ -185,8 +185,8 @@ class Study(Settings):
     """Number of seeds (0, 1, ...), or a list of seeds."""
     starts: dict[Name, Start] = {}
     """Initial Gaussians by name, each with a mean_scale and an init_scale, e.g.
-    `{prior: {mean_scale: 0.0, init_scale: prior}}`. Each run is repeated from each of them. They
-    replace the settings `mean_scale` and `init_scale`."""
+    `{prior: {mean_scale: 0.0, init_scale: prior}}`. Each run is repeated from each of them, and
+    solvers are compared start by start. They replace `mean_scale` and `init_scale`."""
     vary: dict[str, Annotated[list[Any], Field(min_length=1), AfterValidator(check_distinct)]] = {}
     """Further fields of the run to vary, with their values, e.g. `gamma: [0.5, 1.0]`."""
     cost: Literal["evaluations", "data_passes", "seconds", "iterations"] = "evaluations"

@@ -17,6 +17,7 @@ from gvibench.spec.canonical import canonical_json, hash_text, hash_values
 from gvibench.spec.catalogue import find
 from gvibench.spec.metrics import CURVES, EXTRA_CURVES
 from gvibench.spec.run import DataSpec, ProblemSpec, RunSpec, group_names
+from gvibench.spec.starts import START_FIELDS
 from gvibench.spec.tuning import TRIALS
 from gvibench.study import code_hash
 from gvibench.study.config import Config
@@ -35,10 +36,6 @@ __all__ = [
     "mask_tuned_fields",
     "solver_title",
 ]
-
-
-START = ("mean_scale", "init_scale")
-"""Fields of a named start."""
 
 
 @dataclass(frozen=True)
@@ -166,14 +163,14 @@ class RunJob:
     def params(self) -> str:
         """Parameters of the job."""
         pairs = dict.fromkeys((spec.mean_scale, spec.init_scale) for spec in self.specs)
-        starts = [dict(zip(START, pair, strict=True)) for pair in pairs]
-        masked = START if len(starts) > 1 else ()
+        different = [dict(zip(START_FIELDS, pair, strict=True)) for pair in pairs]
+        masked = START_FIELDS if len(different) > 1 else ()
         return job_params(
             code_hash=self.code_hash,
             exclusive=self.exclusive,
             packed=self.packed,
             spec=mask_tuned_fields(self.specs[0], {*self.tuned_fields, *masked, "seed"}),
-            starts=starts if masked else [{}],
+            starts=different if masked else [{}],
             seeds=list(dict.fromkeys(spec.seed for spec in self.specs)),
         )
 
@@ -292,6 +289,7 @@ class Plan:
             "gap": settings.gap,
             "cost": settings.cost,
             "score": settings.score.settings().to_dict(),
+            "starts": {name: start.model_dump() for name, start in settings.starts.items()},
             "other_limits": {
                 solver: limit
                 for solver in sorted({job.specs[0].solver for job in jobs})
