@@ -31,6 +31,7 @@ __all__ = [
     "area",
     "bands",
     "bootstrap",
+    "by_score",
     "expected_run_time",
     "failures",
     "instance_areas",
@@ -73,6 +74,12 @@ def area(outcomes: xr.Dataset, budget: float, least: float = LEAST) -> xr.DataAr
     """
     weighted = instance_areas(outcomes, budget, least) * instance_weights(outcomes)
     return weighted.sum("instance").rename("score")
+
+
+def by_score(outcomes: xr.Dataset, budget: float, least: float = LEAST) -> xr.Dataset:
+    """Return outcomes with their entries from the highest to the lowest score."""
+    scores = np.round(area(outcomes, budget, least).values, 12)
+    return outcomes.isel(entry=np.lexsort((outcomes["entry"].values.astype(str), -scores)))
 
 
 def instance_areas(outcomes: xr.Dataset, budget: float, least: float = LEAST) -> xr.DataArray:

@@ -27,6 +27,7 @@ from gvibench.figures.theme import theme
 from gvibench.spec.messages import counted
 from gvibench.spec.scoring import ScoreSettings
 from gvibench.store.outcomes import read_outcomes
+from gvibench.study.plan import solver_title
 from gvibench.tables.beats import beats_table
 from gvibench.tables.failures import failures_table
 from gvibench.tables.formats import Table, markdown_block, to_csv
@@ -144,8 +145,14 @@ def _section(league: str, track: str, outcomes: xr.Dataset) -> list[str]:
     return [*lines, f"Numbers: {files}.", ""]
 
 
-def _tuning_section() -> list[str]:
+def _tuning_curves() -> pd.DataFrame:
+    """Return the value of tuning, with the titles of the solvers."""
     curves = tuning_curves(pd.read_csv(TRIALS))
+    return curves.assign(entry=[solver_title(name, name) for name in curves["entry"]])
+
+
+def _tuning_section() -> list[str]:
+    curves = _tuning_curves()
     table = curves.pivot(index="entry", columns="trials", values="log10_regret")
     header = ["entry", *(counted(int(count), "trial") for count in table.columns)]
     rows = [[str(name), *(f"{value:.2f}" for value in row)] for name, row in table.iterrows()]
@@ -204,7 +211,7 @@ def write_pages(folder: Path = DOCS) -> None:
                 figure.savefig(place / f"{name}.png", dpi=150)
     write_development(folder / "development")
     with theme(STYLE):
-        figure = draw_tuning_budget(tuning_curves(pd.read_csv(TRIALS)), STYLE).figure
+        figure = draw_tuning_budget(_tuning_curves(), STYLE).figure
         figure.savefig(folder / "tuning-budget.png", dpi=150)
     (folder / "results.md").write_text(page())
     (folder / "problems.md").write_text(cards_page())

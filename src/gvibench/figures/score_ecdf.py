@@ -9,7 +9,7 @@ import xarray as xr
 
 from gvibench.analysis.configurations import unique
 from gvibench.analysis.costs import COSTS
-from gvibench.analysis.scores import area, bands, shares
+from gvibench.analysis.scores import area, bands, by_score, shares
 from gvibench.figures.drawing import Drawing
 from gvibench.figures.entries import (
     Looks,
@@ -52,8 +52,7 @@ def draw_scores(
     were measured on different machines.
     """
     scores = area(outcomes, settings.budget, settings.least)
-    order = np.lexsort((outcomes["entry"].values.astype(str), -np.round(scores.values, 12)))
-    ordered = outcomes.isel(entry=order)
+    ordered = by_score(outcomes, settings.budget, settings.least)
     names = ordered["entry"].values.tolist()
     looks = looks or entry_styles(names)
     has_bands = len(names) <= MAX_BANDS and outcomes.sizes["instance"] > 1

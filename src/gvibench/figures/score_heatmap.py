@@ -16,7 +16,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 
 from gvibench.analysis.configurations import unique
 from gvibench.analysis.costs import COSTS
-from gvibench.analysis.scores import HEADLINES, area, nearest_target
+from gvibench.analysis.scores import HEADLINES, by_score, nearest_target
 from gvibench.figures.drawing import Drawing
 from gvibench.figures.entries import Looks, Scored, draw_study, sizes_note
 from gvibench.figures.panels import POINTS_PER_INCH, Panels, fill
@@ -86,9 +86,7 @@ def draw_heatmap(
 
 def _table(outcomes: xr.Dataset, target: float, settings: ScoreSettings) -> pd.DataFrame:
     """Return a row for each problem and entry, with entries in the order of their scores."""
-    scores = area(outcomes, settings.budget, settings.least).values
-    order = np.lexsort((outcomes["entry"].values.astype(str), -np.round(scores, 12)))
-    ordered = outcomes.isel(entry=order)
+    ordered = by_score(outcomes, settings.budget, settings.least)
     costs = ordered["cost"].transpose("entry", "instance", "target").values
     position = outcomes["target"].values.tolist().index(target)
     of_instance = outcomes["problem"].values

@@ -10,7 +10,7 @@ import xarray as xr
 from gvibench.analysis.configurations import unique
 from gvibench.analysis.costs import COSTS
 from gvibench.analysis.resampling import instance_weights
-from gvibench.analysis.scores import HEADLINES, MAX_RATIO, nearest_target, profiles
+from gvibench.analysis.scores import HEADLINES, MAX_RATIO, by_score, nearest_target, profiles
 from gvibench.figures.drawing import Drawing
 from gvibench.figures.entries import Looks, Scored, draw_study, entry_styles, sizes_note
 from gvibench.figures.lines import legend_entry, scale_cost
@@ -31,7 +31,11 @@ def draw_profiles(
     style: Mapping[str, Any],
     looks: Looks | None = None,
 ) -> Scored:
-    """Draw one panel per headline target and one line per entry, up to a factor of 100."""
+    """Draw one panel per headline target and one line per entry, up to a factor of 100.
+
+    Entries are listed from the highest to the lowest score.
+    """
+    outcomes = by_score(outcomes, settings.budget, settings.least)
     names = outcomes["entry"].values.tolist()
     looks = looks or entry_styles(names)
     targets = unique(nearest_target(outcomes, target) for target in HEADLINES)
