@@ -131,6 +131,13 @@ def test_heatmap_marks_targets_that_were_not_reached(outcomes):
     assert entry.startswith("×: target not reached")
 
 
+def test_the_heatmap_shows_the_easier_target_if_hardly_any_entry_reaches_the_other(outcomes):
+    hard = outcomes["target"] < 1e-3
+    figure, table = drawn(draw_heatmap, outcomes.assign(cost=outcomes["cost"].where(~hard, np.inf)))
+    assert "a gap of 0.01 nat" in figure.axes[1].get_xlabel()
+    assert np.isfinite(table["cost"]).any()
+
+
 @pytest.mark.parametrize("style", LAYOUTS, ids=["page", "column"])
 @pytest.mark.parametrize("draw", DRAW, ids=SCORE_FIGURES)
 def test_nothing_is_cut_or_overlaps(draw, style):

@@ -1,4 +1,4 @@
-"""Draw the cost of each entry to the hardest target on each problem."""
+"""Draw the cost of each entry to a headline target on each problem."""
 
 import math
 from collections.abc import Mapping
@@ -38,11 +38,13 @@ MAX_NAME = 10.0
 """Length from which turned names of entries are broken into lines, in font sizes."""
 BAR_LINES = 4.0
 """Height of the colour bar and its labels, in lines of text."""
+MIN_REACHED = 0.25
+"""Share of the cells that must reach a target for it to be shown."""
 TITLE = "cost"
 
 
 def plot(dataset: xr.Dataset, style: Mapping[str, Any]) -> Drawing:
-    """Draw the median cost of each solver of a study to the hardest target on each problem."""
+    """Draw the median cost of each solver of a study to a headline target on each problem."""
     return draw_study(draw_heatmap, dataset, style)
 
 
@@ -55,10 +57,10 @@ def draw_heatmap(
     """Draw a cell per problem and entry, coloured by the median cost over the instances.
 
     If half of the instances or more did not reach the target, the cell is grey and has the share
-    of all targets that were reached.
+    of all targets that were reached. The target is the smaller headline target, or the larger one
+    if otherwise most of the figure would be grey.
     """
-    target = nearest_target(outcomes, min(HEADLINES))
-    table = _table(outcomes, target, settings)
+    target, table = _shown(outcomes, settings)
     problems, names = unique(table["problem"]), unique(table["line"])
     size = style["font_size"]
     height = max(ROW_HEIGHT * len(problems), MIN_HEIGHT) * size
@@ -82,6 +84,16 @@ def draw_heatmap(
     panels.legend(entries, notes)
     _add_bar(panels, norm, f"{noun} to a gap of {target:g} nat (median over the instances)", size)
     return Scored(panels.figure, table)
+
+
+def _shown(outcomes: xr.Dataset, settings: ScoreSettings) -> tuple[float, pd.DataFrame]:
+    """Return the headline target to show, and its table."""
+    for headline in sorted(HEADLINES):
+        target = nearest_target(outcomes, headline)
+        table = _table(outcomes, target, settings)
+        if np.isfinite(table["cost"]).sum() >= MIN_REACHED * (table["runs"] > 0).sum():
+            break
+    return target, table
 
 
 def _table(outcomes: xr.Dataset, target: float, settings: ScoreSettings) -> pd.DataFrame:

@@ -44,7 +44,7 @@ CAPTIONS = {
     "score-ecdf": "Share of all targets reached against cost and solver time, with scores.",
     "score-intervals": "Scores with 95% intervals. Brackets join solvers that are not separable.",
     "score-profile": "Share of instances solved within a factor of the lowest cost, by target.",
-    "score-heatmap": "Cost to the smallest target by problem and solver.",
+    "score-heatmap": "Cost to a headline target by problem and solver.",
     "theory": "Theoretical bounds and measured values, with the constants of each run.",
 }
 """Captions of the built-in figures."""
