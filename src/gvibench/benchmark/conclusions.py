@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from gvibench.analysis.scores import area, bootstrap, nearest_target, ties
+from gvibench.analysis.scores import area, bootstrap, by_score, nearest_target, ties
 from gvibench.spec.scoring import ScoreSettings
 from gvibench.spec.statuses import UNUSABLE
 
@@ -13,7 +13,6 @@ __all__ = ["conclusions", "headline"]
 
 SAME = 0.005
 """Difference of scores up to which a change of coordinates counts as harmless."""
-HARDEST = 1e-8
 
 
 def headline(outcomes: xr.Dataset, settings: ScoreSettings) -> str:
@@ -47,8 +46,8 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _ordered(outcomes: xr.Dataset, settings: ScoreSettings) -> list[str]:
-    scores = area(outcomes, settings.budget, settings.least)
-    return [str(name) for name in scores.sortby(-scores)["entry"].values]
+    ordered = by_score(outcomes, settings.budget, settings.least)
+    return [str(name) for name in ordered["entry"].values]
 
 
 def _reached(outcomes: xr.Dataset, settings: ScoreSettings) -> str:
