@@ -81,11 +81,11 @@ def test_named_starts_belong_to_the_problem(tmp_path):
         Run([objective], "a", init_scale=scale, spec={"mean_scale": mean, "beta": 0.25})
         for objective, mean, scale in ((12.0, 0.0, 1.0), (11.0, 1.0, 1.0), (10.5, 0.0, 2.0))
     ]
-    starts = {
-        "zero": {"mean_scale": 0.0, "init_scale": 1.0},
-        "random": {"mean_scale": 1.0, "init_scale": 1.0},
-        "prior": {"mean_scale": 0.0, "init_scale": "prior"},
-    }
+    starts = [
+        {"name": "zero", "mean_scale": 0.0, "init_scale": 1.0},
+        {"name": "random", "mean_scale": 1.0, "init_scale": 1.0},
+        {"name": "prior", "mean_scale": 0.0, "init_scale": "prior"},
+    ]
     dataset = make_dataset(tmp_path, runs)
     assert {config.line for config in configurations(dataset)} == {
         "VN, mean_scale 0",

@@ -74,11 +74,11 @@ class Run:
 
 
 def _start(starts, spec):
-    for name, start in starts.items():
+    for start in starts:
         scale = start["init_scale"]
         scale = 1 / math.sqrt(spec["beta"]) if scale == "prior" else scale
         if start["mean_scale"] == spec["mean_scale"] and math.isclose(scale, spec["init_scale"]):
-            return name
+            return start["name"]
     return None
 
 

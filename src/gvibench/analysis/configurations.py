@@ -130,7 +130,7 @@ def configurations(dataset: xr.Dataset) -> list[Configuration]:
     columns = ("dataset", "solver", "tuned", "tuned_scale")
     labels = {name: dataset[name].values[first].tolist() for name in columns}
     pairs = list(zip(labels["dataset"], labels["solver"], strict=True))
-    starts = dataset.attrs.get("starts", {})
+    starts = dataset.attrs.get("starts", [])
     problems = [_problem_fields(spec) | _start_field(starts, spec) for spec in specs]
     methods = [_method_fields(spec, problem) for spec, problem in zip(specs, problems, strict=True)]
     panel_fields = _varied(problems, [name for name, _ in pairs])
@@ -264,7 +264,7 @@ def _problem_fields(spec: Mapping[str, Any]) -> dict[str, Any]:
     return data | {name: spec[name] for name in ProblemSpec.names() if name not in left_out}
 
 
-def _start_field(starts: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[str, Any]:
+def _start_field(starts: Sequence[Mapping[str, Any]], spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return the name of the start of a run in a study with named starts."""
     return {START: start_name(starts, spec)} if starts else {}
 

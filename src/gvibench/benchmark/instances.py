@@ -100,8 +100,7 @@ def league_instances(config: Config, track: str, league: str) -> dict[str, Insta
 def name_of(study: Study, dataset: str, spec: RunSpec) -> str:
     """Return the name of the instance of a run."""
     basis = "identity" if spec.basis_condition == 1 else "affine"
-    starts = {name: start.model_dump() for name, start in study.starts.items()}
-    if start := start_name(starts, spec.to_dict()):
+    if start := start_name(study.named_starts(), spec.to_dict()):
         return f"{dataset}.{basis}.{start}"
     raise UserError(
         f"the run on '{dataset}' with mean_scale {spec.mean_scale:g} and init_scale "

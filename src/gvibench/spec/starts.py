@@ -1,6 +1,6 @@
 """Recognise the named start of a run from its settings."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 __all__ = ["INSTANCE_FIELDS", "START_FIELDS", "start_name"]
@@ -11,20 +11,21 @@ INSTANCE_FIELDS = ("basis_condition", *START_FIELDS)
 """Fields that distinguish instances of one problem: coordinates and start."""
 
 
-def start_name(starts: Mapping[str, Mapping[str, Any]], spec: Mapping[str, Any]) -> str | None:
+def start_name(starts: Sequence[Mapping[str, Any]], spec: Mapping[str, Any]) -> str | None:
     """Return the name of the first start with the settings of a run, or None.
 
     Parameters
     ----------
     starts
-        Mean scale and initial scale of each start by name.
+        Name, mean scale and initial scale of each start. Two starts may coincide, so that their
+        order matters.
     spec
         Spec of the run.
     """
-    for name, start in starts.items():
+    for start in starts:
         scale = start["init_scale"]
         if scale == "prior":  # N(0, I / beta)
             scale = spec["beta"] ** -0.5 if spec["beta"] > 0 else None
         if (start["mean_scale"], scale) == tuple(spec[field] for field in START_FIELDS):
-            return name
+            return str(start["name"])
     return None

@@ -96,7 +96,7 @@ def _coordinates(manifest: Mapping[str, Any], columns: RunColumns, files: StudyF
         "solver_titles": manifest.get("solver_titles", {}),
         "cost": manifest.get("cost", "evaluations"),
         "score": manifest.get("score", {}),
-        "starts": manifest.get("starts", {}),
+        "starts": manifest.get("starts", []),
         "other_limits": manifest.get("other_limits", {}),
         "dataset_titles": manifest.get("dataset_titles", {}),
         "versions": versions(),

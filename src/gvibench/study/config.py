@@ -216,6 +216,10 @@ class Study(Settings):
     tables: Annotated[list[Table], AfterValidator(check_distinct)] = ["datasets", "performance"]
     """Tables to write."""
 
+    def named_starts(self) -> list[dict[str, Any]]:
+        """Return the named starts as plain data, in the order of the config."""
+        return [{"name": name, **start.model_dump()} for name, start in self.starts.items()]
+
 
 class Style(StrictModel):
     """Style of figures. Changing it re-runs only the figures."""

@@ -289,7 +289,7 @@ class Plan:
             "gap": settings.gap,
             "cost": settings.cost,
             "score": settings.score.settings().to_dict(),
-            "starts": {name: start.model_dump() for name, start in settings.starts.items()},
+            "starts": settings.named_starts(),
             "other_limits": {
                 solver: limit
                 for solver in sorted({job.specs[0].solver for job in jobs})
