@@ -15,7 +15,7 @@ from gvibench.study.defaults import complete_data
 
 __all__ = ["card", "origin", "overview"]
 
-WIDTH = 100
+WIDTH = 88
 INDENT = 18
 GROUPS = {
     "bundled": "bundled",
