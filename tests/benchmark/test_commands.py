@@ -10,8 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from gvibench.benchmark.enter import entry_config, require_rules
+from gvibench.benchmark.instances import read_benchmark, study_of
 from gvibench.cli.main import main
-from gvibench.errors import Interrupted
+from gvibench.errors import Interrupted, UserError
+from gvibench.solvers.sr_vn import SrVn
+from gvibench.study.config import load_config
 
 ROOT = Path(__file__).parents[2]
 
@@ -55,7 +59,12 @@ def traces(project):
             ["benchmark", "vn", "--settings", "{step: {rule: decay, step: [0.1, 1]}}"],
             "'step' should be one value",
         ),
-        (["benchmark", "advi", "--track", "A"], "expectation 'stochastic'|does not support"),
+        (["benchmark", "vn", "--settings", "{1: 2}"], "'1' is fixed by the track"),
+        (["benchmark", "vn", "--settings", "{step: 2001-99-99}"], "--settings is not valid YAML"),
+        (["benchmark", "bam"], "'bam' sets expectation to 'stochastic'.*use --track B or C"),
+        (["benchmark", "advi", "--settings", "{step: 0.1}"], "'advi' sets expectation"),
+        (["benchmark", "vn", "--name", "../../config/benchmark"], "config/benchmark"),
+        (["benchmark", "vn", "--name", "my solver"], "my solver"),
         (["benchmark", "vnn", "--verify"], "'vnn' is not an entry of track A"),
         (["score", "nowhere"], "nowhere"),
     ],
@@ -65,6 +74,29 @@ def test_invalid_words_give_one_sentence(inside, capsys, words, sentence):
     error = capsys.readouterr().err
     assert re.search(sentence, error), error
     assert len(error.strip().splitlines()) == 1
+    assert not list(inside.glob("results/**/*.yaml"))
+
+
+def test_a_changed_config_is_rejected(tmp_path, monkeypatch, capsys):
+    """Results under other rules cannot be compared with the archive."""
+    (tmp_path / "config").mkdir()
+    text = (ROOT / "config/benchmark.yaml").read_text()
+    changed = text.replace("passes: 1000.0", "passes: 2000.0")
+    (tmp_path / "config/benchmark.yaml").write_text(changed)
+    monkeypatch.chdir(tmp_path)
+    for words in (["benchmark", "vn"], ["score", "."], ["benchmark", "--export", "problems"]):
+        assert main(words) == 2
+        assert "has other rules than gvi-bench" in capsys.readouterr().err
+
+
+def test_a_solver_may_not_change_the_problems(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    config = read_benchmark()
+    monkeypatch.setattr(SrVn, "defaults", {"gamma": 0.5})
+    values = entry_config("sr-vn", "A", {}, "mine")
+    study = load_config(values).studies["mine"]
+    with pytest.raises(UserError, match=r"'mine' sets gamma to '0\.5', but the track fixes"):
+        require_rules(study, study_of(config, "A"))
 
 
 def test_outside_a_clone_the_commands_say_so(tmp_path, monkeypatch, capsys):

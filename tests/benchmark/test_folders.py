@@ -86,8 +86,9 @@ def folder(config, tmp_path_factory):
 
 def test_a_folder_scores_like_the_same_runs_of_gvibench(config, folder):
     study = study_of(config, "A")
-    card, submitted = score_folder(folder, config)
+    card, submitted, traces = score_folder(folder, config)
     assert card.name == "plain VN"
+    assert len(traces) == len(list(folder.glob("*.npz")))
     runs = {}
     for each in instances(study, "vn"):
         if ".prior" not in each.name:
@@ -100,7 +101,7 @@ def test_a_folder_scores_like_the_same_runs_of_gvibench(config, folder):
 
 
 def test_missing_instances_have_failed(config, folder):
-    _, outcomes = score_folder(folder, config)
+    outcomes = score_folder(folder, config).outcomes
     missing = outcomes.sel(instance="haberman.identity.prior")
     assert missing["reason"].values == ["no trace"]
     assert np.isinf(missing["cost"].values).all()
@@ -130,6 +131,51 @@ def test_tampered_traces_are_rejected_with_the_reason(config, folder, tmp_path, 
     copy = changed(folder, tmp_path, **changes)
     with pytest.raises(UserError, match=sentence):
         score_folder(copy, config)
+
+
+@pytest.mark.parametrize(
+    ("cost", "status", "expected"),
+    [
+        (lambda x: x, "completed", "completed"),
+        (lambda x: x, "diverged", "diverged"),
+        (lambda x: 50 * x, "diverged", "completed"),  # the budget ended before
+    ],
+)
+def test_runs_end_at_the_budget(config, folder, tmp_path, cost, status, expected):
+    texts = {"status": lambda _: np.array(status), "reason": lambda _: np.array("not finite")}
+    copy = changed(folder, tmp_path, cost=cost, **texts)
+    found = score_folder(copy, config).outcomes.sel(instance="haberman.affine.zero")
+    assert found["status"].values == [expected]
+
+
+def test_a_run_that_ends_above_its_start_has_failed(config, folder, tmp_path):
+    """It reaches no target, as in gvibench, even if it had reached some before."""
+    name = "haberman.affine.zero"
+    with np.load(folder / f"{name}.npz") as file:
+        last = {key: file[key][-1:] for key in ("mean", "covariance_factor", "cost", "seconds")}
+    last["mean"] = last["mean"] + 1e4
+    changes = {key: lambda x, y=value: np.concatenate([x, y]) for key, value in last.items()}
+    copy = changed(folder, tmp_path, name, objective=lambda x: np.append(x, 0.0), **changes)
+    with pytest.raises(UserError, match="objective of record 26") as caught:
+        score_folder(copy, config)
+    value = float(str(caught.value).split(" in the trace but ")[1].split()[0])
+    shutil.rmtree(copy)
+    copy = changed(folder, tmp_path, name, objective=lambda x: np.append(x, value), **changes)
+    found = score_folder(copy, config).outcomes.sel(instance=name)
+    assert found["status"].values == ["failed"]
+    assert "above the starting one" in found["reason"].values[0]
+    assert np.isinf(found["cost"].values).all()
+
+
+def test_a_repetition_in_another_track_is_rejected(config, folder, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "card.json").write_text(json.dumps({**CARD, "track": "B"}))
+    for path in folder.glob("*.identity.zero.npz"):
+        shutil.copy(path, other)
+    command = f"cp -r {other}/. {{out}}"
+    with pytest.raises(UserError, match="wrote runs of track B, league 'untuned', but"):
+        repeat(folder, command, config, seed=0)
 
 
 def test_unknown_instances_are_rejected(config, folder, tmp_path):
@@ -165,8 +211,9 @@ def test_a_repetition_of_the_adapter_agrees(config, tmp_path):
     assert found.agreeing == found.targets
     for command, sentence in {
         "false {problems} {out} {instances}": "failed",
-        "python {problem}": "invalid placeholder",
-        "python 'a": "invalid placeholder or quote",
+        "python {problem}": "invalid placeholder '{problem}'",
+        "python {out.name}": "invalid placeholder",
+        "python 'a": "invalid quote",
         "": "is empty",
     }.items():
         with pytest.raises(UserError, match=sentence):
@@ -183,7 +230,7 @@ def test_the_tuned_league_has_an_instance_per_search(config, folder, tmp_path):
             path.rename(copy / f"{path.stem}.search-2.npz")
         else:
             path.unlink()
-    _, found = score_folder(copy, config)
+    found = score_folder(copy, config).outcomes
     assert found.sizes["instance"] == 3 * len(SMALL)
     reached = np.isfinite(found["cost"].values).any(axis=(0, 2))
     assert found["instance"].values[reached].tolist() == [

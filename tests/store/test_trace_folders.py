@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from benchmark_folders import CARD, arrays, instance, problem_folder, read_traces, trace_folder
 from gvibench.errors import UserError
 from gvibench.store.problem_folders import open_problems
-from gvibench.store.trace_folders import read_card
+from gvibench.store.trace_folders import read_card, read_trace
 
 PROBLEM = instance()
 OTHER = instance("poisson", "affine")
@@ -172,6 +172,9 @@ CARDS = {
     "'track' is 'D': choose one of A, B, C": {"track": "D"},
     "'league' is 'Tuned'": {"league": "Tuned"},
     "'name' is not a text, or it is empty": {"name": " "},
+    "'name' is 'a\\nb': use one line": {"name": "a\nb"},
+    "use one line of at most 60 characters without $": {"name": "$x$"},
+    "of at most 60 characters": {"name": 61 * "x"},
     "'version' is not a text": {"version": 1.0},
     "unknown key 'license' (did you mean 'licence'?)": {"license": "MIT"},
     "'trials' is not a number from 0 to 8": {"trials": -1},
@@ -191,6 +194,14 @@ def test_invalid_cards_are_rejected(tmp_path, sentence):
         read_card(tmp_path)
     assert str(error.value).startswith(str(tmp_path / "card.json"))
     assert sentence in str(error.value)
+
+
+def test_a_file_with_huge_arrays_is_rejected_before_it_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("gvibench.store.problem_folders.MAX_SIZE", 1000)
+    folder = trace_folder(tmp_path / "traces", PROBLEM)
+    monkeypatch.setattr("gvibench.store.problem_folders.MAX_SIZE", 1000)
+    with pytest.raises(UserError, match=f"{PROBLEM.name}.npz has .* GB of arrays, more than 1e-06"):
+        read_trace(folder / f"{PROBLEM.name}.npz", read_card(folder), PROBLEM)
 
 
 @pytest.mark.parametrize("text", [None, "", "[]", "{", "\x00", '"text"', "[" * 100_000])

@@ -6,17 +6,24 @@ from typing import Any
 
 import yaml
 
+from gvibench.benchmark.instances import instances
 from gvibench.benchmark.protocol import CONFIG, TRACKS
 from gvibench.errors import UserError, suggest
 from gvibench.registry import SOLVERS
+from gvibench.study.config import Study
 from gvibench.study.yaml_file import read_yaml
 
-__all__ = ["RESULTS", "entry_config", "write_entry_config"]
+__all__ = ["RESULTS", "entry_config", "require_rules", "write_entry_config"]
 
 RESULTS = "results/benchmark-entries"
 """Folder for the runs of new entries."""
 ALLOWED = ("options", "estimator", "samples", "step")
 """Settings that an entry may choose. All others belong to the track."""
+OWN_FIELDS = {
+    *("solver", "solver_options", "step", "step_rule", "step_options"),
+    *("estimator", "samples"),
+}
+"""Fields of a run in which an entry may differ from the published entries."""
 
 
 def entry_config(
@@ -48,7 +55,7 @@ def entry_config(
 
 def _validate_settings(settings: Mapping[str, Any]) -> None:
     """Raise UserError for settings that would change the problem or the league."""
-    for key in settings:
+    for key in map(str, settings):
         if key not in ALLOWED:
             raise UserError(
                 f"--settings: '{key}' is fixed by the track{suggest(key, ALLOWED)}: use only "
@@ -61,6 +68,34 @@ def _validate_settings(settings: Mapping[str, Any]) -> None:
             "--settings: 'step' should be one value, because this league has one configuration for "
             "all problems"
         )
+
+
+def require_rules(study: Study, rules: Study) -> None:
+    """Raise UserError if the solver of a study has defaults that change the rules of its track.
+
+    Parameters
+    ----------
+    study
+        Study with one solver.
+    rules
+        Study of the track.
+    """
+    (entry,) = study.solvers
+    specs = {each.name: each.spec.to_dict() for each in instances(rules)}
+    for each in instances(study):
+        expected = specs.get(each.name, {})
+        for key, value in each.spec.to_dict().items():
+            if key in OWN_FIELDS or expected.get(key) == value:
+                continue
+            advice = (
+                "use --track B or C"
+                if key == "expectation" and value == "stochastic"
+                else "remove it from the defaults of the solver"
+            )
+            raise UserError(
+                f"'{entry}' sets {key} to '{value}', but the track fixes it at "
+                f"'{expected.get(key)}': {advice}"
+            )
 
 
 def write_entry_config(config: Mapping[str, Any]) -> Path:

@@ -17,7 +17,7 @@ from gvibench.study.config import Study
 
 __all__ = [
     "ARCHIVE",
-    "Ending",
+    "Records",
     "archive_path",
     "compared",
     "development_path",
@@ -31,8 +31,8 @@ ARCHIVE = Path(__file__).with_name("archive")
 
 
 @dataclass(frozen=True)
-class Ending:
-    """Records of one run on an instance: cost, time and excess objective."""
+class Records:
+    """Cost, time and excess objective along one run on an instance, and how it ended."""
 
     cost: np.ndarray
     seconds: np.ndarray
@@ -76,7 +76,7 @@ def _names_by_start(study: Study) -> dict[tuple[Any, ...], str]:
 
 def entry_outcomes(
     entry: str,
-    runs: Mapping[str, Ending],
+    runs: Mapping[str, Records],
     listed: Sequence[InstanceSpec],
     study: Study,
     other_limit: str = "",

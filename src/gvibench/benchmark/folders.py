@@ -4,78 +4,131 @@
 from its mean and covariance, so that only costs and times are taken on trust.
 """
 
+import re
 import shlex
 import subprocess  # nosec B404
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 
-from gvibench.benchmark.entries import Ending, entry_outcomes
+from gvibench.benchmark.entries import Records, entry_outcomes
 from gvibench.benchmark.instances import (
     SEARCH,
     InstanceSpec,
     arrays_of,
+    budget_of,
     export,
     league_instances,
     study_of,
 )
+from gvibench.engine.endings import Descent
 from gvibench.engine.rescore import recompute, verify_objective
 from gvibench.errors import UserError
 from gvibench.store.problem_folders import Instance
-from gvibench.store.trace_folders import Card, read_card, read_trace, trace_files
+from gvibench.store.trace_folders import (
+    Card,
+    InstanceTrace,
+    read_card,
+    read_trace,
+    trace_files,
+)
 from gvibench.study.config import Config
 
-__all__ = ["repeat", "score_folder"]
+__all__ = ["Submission", "repeat", "score_folder"]
 
 OTHER_DIVERGENCE = "other divergence"
 BELOW = 1e-9
 """Relative amount by which rounding may move an objective below its certified optimum."""
 
 
-def score_folder(folder: Path, config: Config) -> tuple[Card, xr.Dataset]:
-    """Return the card and the outcomes of a trace folder; raise UserError if it is not valid."""
+class Submission(NamedTuple):
+    """A valid trace folder."""
+
+    card: Card
+    outcomes: xr.Dataset
+    traces: list[str]
+    """Names of the instances that have a trace."""
+
+
+def score_folder(folder: Path, config: Config) -> Submission:
+    """Read and score a trace folder; raise UserError if it is not valid."""
     card = read_card(folder)
     listed = league_instances(config, card.track, card.league)
+    study = study_of(config, card.track)
     runs = {
-        name: _read(path, card, listed[name]) for name, path in trace_files(folder, listed).items()
+        name: _read(path, card, listed[name], budget_of(study))
+        for name, path in trace_files(folder, listed).items()
     }
     limit = OTHER_DIVERGENCE if card.other_divergence else ""
-    study = study_of(config, card.track)
-    return card, entry_outcomes(card.name, runs, list(listed.values()), study, limit)
+    outcomes = entry_outcomes(card.name, runs, list(listed.values()), study, limit)
+    return Submission(card, outcomes, list(runs))
 
 
-def _read(path: Path, card: Card, each: InstanceSpec) -> Ending:
+def _read(path: Path, card: Card, each: InstanceSpec, budget: float) -> Records:
     instance = arrays_of(each)
     trace = read_trace(path, card, instance)
     values = recompute(instance, trace.mean, trace.covariance_factor)
     verify_objective(each.name, trace.objective, values)
     gap = values - instance.optimum
     _require_above_optimum(path, instance, gap)
-    return Ending(trace.cost, trace.seconds, gap, trace.status, trace.reason)
+    return Records(trace.cost, trace.seconds, gap, *_ending(trace, values, budget))
+
+
+def _ending(trace: InstanceTrace, values: np.ndarray, budget: float) -> tuple[str, str]:
+    """Return the status and the reason of a run by the rules for runs of gvibench.
+
+    These stop at the budget, and those that end above their start have failed.
+    """
+    within = values[trace.cost <= budget]
+    status, reason = trace.status, trace.reason
+    if len(within) < len(values):
+        status, reason = "completed", ""
+    if status == "completed" and len(within):
+        descent = Descent.start(float(values[0]), float(np.finfo(float).eps))
+        if descent.ends_above_start(float(within[-1])):
+            first, last = f"{values[0]:.6g}", f"{within[-1]:.6g}"
+            return "failed", f"objective {last} above the starting one, {first}"
+    return status, reason
 
 
 def _require_above_optimum(path: Path, instance: Instance, gap: np.ndarray) -> None:
-    if len(gap) and np.nanmin(gap) < -BELOW * (1.0 + abs(instance.optimum)):
+    known = gap[np.isfinite(gap)]
+    if len(known) and known.min() < -BELOW * (1.0 + abs(instance.optimum)):
         raise UserError(
-            f"{path}: record {int(np.nanargmin(gap))} is {-np.nanmin(gap):.1e} nat below the "
+            f"{path}: record {int(np.nanargmin(gap))} is {-known.min():.1e} nat below the "
             "certified optimum, which is not possible: report this to the authors of gvibench"
         )
 
 
-def _words(command: str, **places: object) -> list[str]:
+def _words(command: str, places: Mapping[str, list[str]]) -> list[str]:
     """Return the words of a command with its placeholders replaced."""
     try:
-        words = shlex.split(command.format(**places))
-    except (KeyError, IndexError, ValueError) as error:
-        raise UserError(
-            f"the command '{command}' has an invalid placeholder or quote ({error}): use only "
-            "{problems}, {out} and {instances}"
-        ) from error
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UserError(f"the command '{command}' has an invalid quote ({error})") from error
     if not words:
         raise UserError("the command of --verify is empty: name the program that wrote the folder")
-    return words
+    replaced = []
+    for word in words:
+        for name in re.findall(r"\{(.*?)\}", word):
+            if name not in places:
+                listed = ", ".join(f"{{{place}}}" for place in places)
+                raise UserError(
+                    f"the command '{command}' has an invalid placeholder '{{{name}}}': use only "
+                    f"{listed}"
+                )
+        # A placeholder alone may stand for several words.
+        if (alone := word.strip("{}")) in places and word == f"{{{alone}}}":
+            replaced += places[alone]
+        else:
+            for name, values in places.items():
+                word = word.replace(f"{{{name}}}", " ".join(values))
+            replaced.append(word)
+    return replaced
 
 
 def repeat(
@@ -101,17 +154,24 @@ def repeat(
     -------
     Outcomes of the submission and of the repetition on these instances.
     """
-    _, claimed = score_folder(folder, config)
-    names = claimed["instance"].values[claimed["reason"].values[0] != "no trace"]
+    card, claimed, names = score_folder(folder, config)
     count = max(1, round(share * len(names)))
     chosen = sorted(np.random.default_rng(seed).choice(names, count, replace=False).tolist())
     with tempfile.TemporaryDirectory() as scratch:
         problems, out = Path(scratch, "problems"), Path(scratch, "out")
         export(problems, config, [name.partition(SEARCH)[0] for name in chosen])
-        words = _words(command, problems=problems, out=out, instances=" ".join(chosen))
+        words = _words(
+            command, {"problems": [str(problems)], "out": [str(out)], "instances": chosen}
+        )
         try:
             subprocess.run(words, check=True)  # nosec B603
         except (OSError, subprocess.CalledProcessError) as error:
             raise UserError(f"the command '{words[0]}' failed: {error}") from error
-        repeated = score_folder(out, config)[1]
-    return claimed.sel(instance=chosen), repeated.sel(instance=chosen)
+        repeated, outcomes, _ = score_folder(out, config)
+    if (repeated.track, repeated.league) != (card.track, card.league):
+        raise UserError(
+            f"the command wrote runs of track {repeated.track}, league '{repeated.league}', but "
+            f"{folder} has track {card.track}, league '{card.league}': use the command that wrote "
+            "the folder"
+        )
+    return claimed.sel(instance=chosen), outcomes.sel(instance=chosen)

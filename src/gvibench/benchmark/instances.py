@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from gvibench import models, numerics
-from gvibench.benchmark.protocol import CONFIG, RELEASE, TRACKS
+from gvibench.benchmark.protocol import CONFIG, FROZEN, RELEASE, TRACKS, protocol_hash
 from gvibench.datasets.cache import prepared_path
 from gvibench.engine.run import initial_gaussian
 from gvibench.errors import UserError
@@ -40,7 +40,7 @@ __all__ = [
 
 
 SEARCH = ".search-"
-"""Begin of the suffix of instances in the tuned league, before the number of the search."""
+"""Start of the suffix of instances in the tuned league, before the number of the search."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,14 @@ def read_benchmark(path: Path = CONFIG) -> Config:
     """Read the config of the benchmark, which belongs to a clone of gvibench."""
     if not path.is_file():
         raise UserError(f"{path} does not exist: run the command in a clone of gvibench")
-    return load_config(read_yaml(path), str(path))
+    values = read_yaml(path)
+    config = load_config(values, str(path))
+    if (found := protocol_hash(values)) != FROZEN:
+        raise UserError(
+            f"{path} has other rules than {RELEASE} (hash {found} instead of {FROZEN}), so results "
+            "cannot be compared: restore the file, and use a copy for your own studies"
+        )
+    return config
 
 
 def study_of(config: Config, track: str) -> Study:

@@ -31,7 +31,10 @@ def scored_studies(config: Mapping[str, Any]) -> list[str]:
 
 
 def rules(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return everything that a score depends on: settings, problems and certified optima."""
+    """Return the settings, problems and certified optima of the release.
+
+    Scores also depend on the code of the solvers and of the scores, which is not part of the rules.
+    """
     studies = {
         name: {key: value for key, value in study.items() if key not in NOT_RULES}
         for name, study in config["studies"].items()

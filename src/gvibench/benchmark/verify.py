@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from gvibench.benchmark.entries import Ending, entry_outcomes, published
+from gvibench.benchmark.entries import Records, entry_outcomes, published
 from gvibench.benchmark.instances import InstanceSpec, arrays_of, instances, study_of
 from gvibench.datasets.cache import prepared_path
 from gvibench.engine.execute import execute
@@ -28,14 +28,21 @@ class Agreement:
 
     instances: int
     targets: int
-    agreeing: int
-    """Number of targets that both did not reach, or reached at about the same cost."""
+    reached: int
+    """Number of targets that both reached at about the same cost."""
+    missed: int
+    """Number of targets that neither reached."""
+
+    @property
+    def agreeing(self) -> int:
+        """Number of targets on which both agree."""
+        return self.reached + self.missed
 
     def __str__(self) -> str:
-        share = self.agreeing / self.targets if self.targets else 1.0
         return (
             f"{self.instances} instances run again: {self.agreeing} of {self.targets} targets "
-            f"agree ({100 * share:.1f} %)"
+            f"agree ({100 * self.agreeing / self.targets:.1f} %), {self.reached} reached at about "
+            f"the same cost and {self.missed} reached by neither"
         )
 
 
@@ -45,15 +52,17 @@ def agreement(first: xr.Dataset, second: xr.Dataset) -> Agreement:
     a, b = (each["cost"].transpose(*dims).values.ravel() for each in (first, second))
     with np.errstate(invalid="ignore"):
         ratio = np.maximum(a, b) / np.minimum(a, b)
-        close = (np.isinf(a) & np.isinf(b)) | (ratio <= CLOSE) | (np.abs(a - b) <= FEW)
-    return Agreement(first.sizes["instance"], close.size, int(close.sum()))
+        close = (ratio <= CLOSE) | (np.abs(a - b) <= FEW)
+    missed = np.isinf(a) & np.isinf(b)
+    reached = close & np.isfinite(a) & np.isfinite(b)
+    return Agreement(first.sizes["instance"], a.size, int(reached.sum()), int(missed.sum()))
 
 
-def run_instance(each: InstanceSpec) -> Ending:
+def run_instance(each: InstanceSpec) -> Records:
     """Run a solver on an instance in this process."""
     trace = execute(each.spec, read_prepared(prepared_path(each.spec.data)))
     scalars = trace.scalars
-    return Ending(
+    return Records(
         scalars["data_passes"],
         scalars["seconds"],
         scalars["objective"] - arrays_of(each).optimum,

@@ -4,10 +4,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gvibench.cli.arguments import Options, Subparsers
-from gvibench.errors import UserError
+from gvibench.errors import UserError, one_sentence
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from gvibench.study.config import Config
 
 __all__ = ["add_commands"]
 
@@ -60,12 +62,13 @@ def _benchmark(options: Options) -> int:
 
         print(verify(options.solver, options.track, config))
         return 0
-    return _run_entry(options)
+    return _run_entry(options, config)
 
 
-def _run_entry(options: Options) -> int:
-    from gvibench.benchmark.enter import entry_config, write_entry_config
+def _run_entry(options: Options, rules: "Config") -> int:
+    from gvibench.benchmark.enter import entry_config, require_rules, write_entry_config
     from gvibench.benchmark.entries import compared, published, study_outcomes
+    from gvibench.benchmark.instances import study_of
     from gvibench.cli.study import run_study
     from gvibench.store.aggregates import open_aggregate
     from gvibench.study.config import load_config
@@ -73,13 +76,15 @@ def _run_entry(options: Options) -> int:
 
     values = entry_config(options.solver, options.track, _settings(options.settings), options.name)
     archive = published(options.track)
+    config = load_config(values, "gvibench benchmark")
+    (name,) = config.studies
+    require_rules(config.studies[name], study_of(rules, options.track))
+    plan = expand(config)
     path = write_entry_config(values)
-    config = load_config(values, str(path))
     # The conclusion is the comparison with the archive below.
-    code = run_study(expand(config), ["--configfile", str(path)], with_conclusion=False)
+    code = run_study(plan, ["--configfile", str(path)], with_conclusion=False)
     if code:
         return code
-    (name,) = config.studies
     folder = Path(config.results, name)
     with open_aggregate(folder / "aggregate.zarr.zip") as aggregate:
         outcomes = study_outcomes(aggregate, config.studies[name])
@@ -92,8 +97,9 @@ def _settings(text: str) -> dict[str, Any]:
 
     try:
         values = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise UserError(f"--settings is not valid YAML: {error}") from error
+    # Impossible dates, huge numbers and deep nesting raise errors of Python instead of PyYAML.
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
+        raise UserError(f"--settings is not valid YAML: {one_sentence(error)}") from error
     if not isinstance(values, dict):
         raise UserError("--settings should be a mapping, e.g. '{step: 0.05}'")
     return values
@@ -105,12 +111,15 @@ def _score(options: Options) -> int:
     from gvibench.benchmark.instances import read_benchmark
 
     config = read_benchmark()
-    if options.verify:
+    if options.verify is not None:
         from gvibench.benchmark.verify import agreement
 
         print(agreement(*repeat(options.folder, options.verify, config)))
         return 0
-    card, outcomes = score_folder(options.folder, config)
+    card, outcomes, traces = score_folder(options.folder, config)
+    total = outcomes.sizes["instance"]
+    if missing := total - len(traces):
+        print(f"{missing} of {total} instances have no trace and count as failed")
     named = outcomes.assign_coords(entry=[f"{card.name} (unverified)"])
     _show(compared(named, published(card.track, card.league)), options.folder)
     return 0

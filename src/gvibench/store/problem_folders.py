@@ -6,6 +6,7 @@
 import json
 import math
 import os
+import zipfile
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +40,8 @@ ARRAYS = (
     *("held_out_rows", "held_out_y"),
 )
 ADVICE = "export the problem folder again"
+MAX_SIZE = 1_000_000_000
+"""Maximum size of the arrays of a file in bytes. 60 records in 73 dimensions have 3 MB."""
 
 
 @dataclass(frozen=True)
@@ -182,6 +185,15 @@ def read_arrays(
     path: Path, known: Collection[str], required: Collection[str], advice: str
 ) -> dict[str, NDArray[Any]]:
     """Read the arrays of an .npz file, all of which have known names."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise UserError(f"{path} cannot be read ({one_sentence(error)}): {advice}") from error
+    if size > MAX_SIZE:
+        raise UserError(
+            f"{path} has {size / 1e9:.1f} GB of arrays, more than {MAX_SIZE / 1e9:g} GB: {advice}"
+        )
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
             names = list(file)

@@ -32,6 +32,8 @@ LEAGUES = ("untuned", "tuned")
 STATUSES = ("completed", "diverged", "failed")
 RECORDS = ("cost", "seconds", "mean", "covariance_factor")
 ARRAYS = (*RECORDS, "objective", "status", "reason")
+MAX_NAME = 60
+"""Maximum length of the name of a submission, which tables and figures show."""
 MAX_TRIALS = 8
 """Maximum number of tuning trials per problem and search."""
 START_TOLERANCE = 1e-9
@@ -106,6 +108,11 @@ def read_card(folder: str | os.PathLike[str]) -> Card:
             raise UserError(f"{path}: the key '{key}' is missing: add it")
         if not (isinstance(values[key], str) and values[key].strip()):
             raise UserError(f"{path}: '{key}' is not a text, or it is empty: {ADVICE}")
+    if len(values["name"]) > MAX_NAME or not values["name"].isprintable() or "$" in values["name"]:
+        raise UserError(
+            f"{path}: 'name' is {values['name']!r}: use one line of at most {MAX_NAME} characters "
+            "without $"
+        )
     for key, allowed in (("track", TRACKS), ("league", LEAGUES)):
         if values[key] not in allowed:
             raise UserError(

@@ -16,7 +16,7 @@ from gvibench.store.bundled import bundled_path
 from gvibench.store.delimited import layout_of
 from gvibench.study.own_data import OwnData, read_own_data
 
-__all__ = ["Shape", "column_names", "shape_of", "training_rows", "validate_data"]
+__all__ = ["Shape", "column_names", "shape_of", "test_rows", "training_rows", "validate_data"]
 
 
 class Shape(NamedTuple):
@@ -104,20 +104,25 @@ def shape_of(spec: DataSpec) -> Shape:
 
 def training_rows(spec: DataSpec) -> int | None:
     """Return the number of training rows of a run, or None if it is unknown."""
-    return _split(spec, shape_of(spec))
+    return _split(spec, shape_of(spec))[0]
 
 
-def _split(spec: DataSpec, shape: Shape) -> int | None:
-    """Return the number of training rows. Raise UserError if there are too few rows."""
+def test_rows(spec: DataSpec) -> int | None:
+    """Return the number of test rows of a run, or None if it is unknown."""
+    return _split(spec, shape_of(spec))[1]
+
+
+def _split(spec: DataSpec, shape: Shape) -> tuple[int | None, int | None]:
+    """Return the numbers of training and test rows. Raise UserError if there are too few rows."""
     if spec.split == "given":
-        _at_most(spec, "test", spec.test_size, shape.test_rows or None)
+        test = _at_most(spec, "test", spec.test_size, shape.test_rows or None)
         own = shape.rows if shape.test_rows else None
-        return _at_most(spec, "train", spec.train_size, own)
+        return _at_most(spec, "train", spec.train_size, own), test
     if shape.rows is None:
-        return None
+        return None, None
     total = shape.rows + (shape.test_rows or 0)
     if spec.split == "none":
-        return total
+        return total, 0
     train = _at_most(spec, "train", spec.train_size, total)
     test = _at_most(spec, "test", spec.test_size, total)
     if spec.train_size is None:
@@ -125,7 +130,7 @@ def _split(spec: DataSpec, shape: Shape) -> int | None:
     if spec.test_size is None:
         test = total - train if train is not None else None
     if train is None or test is None:
-        return None
+        return None, None
     # Each of two classes needs a training row and, in a stratified split, a test row.
     classes = 2 if target_kind(spec) == "classes" else 1
     least_test = classes if spec.split == "random" else 1
@@ -136,7 +141,7 @@ def _split(spec: DataSpec, shape: Shape) -> int | None:
             f"training and {test} for testing: at least {classes} and {least_test} are needed, and "
             f"at most {total} in all"
         )
-    return train
+    return train, test
 
 
 def _shown(size: float | None) -> str:

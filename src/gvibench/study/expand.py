@@ -10,8 +10,9 @@ from gvibench.errors import UserError, suggest
 from gvibench.registry import MODELS
 from gvibench.spec.canonical import hash_text
 from gvibench.spec.run import ProblemSpec, RunSpec
+from gvibench.spec.scoring import SCORE_FIGURES, SCORE_TABLES
 from gvibench.study.config import MAX_RUNS, Config, Study
-from gvibench.study.data_shape import training_rows
+from gvibench.study.data_shape import test_rows, training_rows
 from gvibench.study.measuring import measure_jobs, measures_of_study, validate_truths
 from gvibench.study.plan import (
     BetaJob,
@@ -139,6 +140,17 @@ def _expand_study(plan: Plan, name: str, study: Study) -> Iterator[RunJob]:
     validate_variation(study, [group.spec for group in planned], f"studies.{name}")
     validate_truths(study, planned, f"studies.{name}")
     validate_outputs(study.figures, study.tables, planned, f"studies.{name}")
+    _validate_score_range(study, f"studies.{name}")
+
+
+def _validate_score_range(study: Study, where: str) -> None:
+    """Raise UserError if scores of times have a range that is meant for numbers of passes."""
+    shown = sorted({*study.figures, *study.tables} & {*SCORE_FIGURES, *SCORE_TABLES})
+    if study.cost == "seconds" and shown and not study.score.has_own_range:
+        raise UserError(
+            f"{where}: with cost 'seconds', '{shown[0]}' needs a range of times: set both ends, "
+            "e.g. score: {least: 0.001, budget: 100}"
+        )
 
 
 def _recorded_with(spec: RunSpec) -> str:
@@ -282,14 +294,13 @@ def _tuning(
 
 def _validate_tuning_rows(study: Study, spec: RunSpec, where: str) -> None:
     """Raise UserError if a stochastic run is tuned on too few rows for realistic noise."""
-    rows = study.tuning.rows
-    if rows == "held-out":
-        if spec.data.split == "none":
-            raise UserError(
-                f"{where}: tuning.rows is 'held-out', but with split 'none' no rows are held out: "
-                "use another split or set tuning.rows to a number"
-            )
-        return
+    given = study.tuning.rows
+    if given == "held-out" and spec.data.split == "none":
+        raise UserError(
+            f"{where}: tuning.rows is 'held-out', but with split 'none' no rows are held out: "
+            "use another split or set tuning.rows to a number"
+        )
+    rows = test_rows(spec.data) if given == "held-out" else given
     if spec.expectation != "stochastic" or spec.batch == "all" or rows is None:
         return
     least = BATCHES * spec.batch
@@ -298,6 +309,7 @@ def _validate_tuning_rows(study: Study, spec: RunSpec, where: str) -> None:
     available = training_rows(spec.data)
     if available is None or rows < available:
         raise UserError(
-            f"{where}: tuning.rows is {rows}, too few for batches of {spec.batch}, which would "
-            f"be less noisy than in the runs: use at least {least} rows, or all of them"
+            f"{where}: tuning.rows is {given if given == rows else f'{rows} ({given})'}, too few "
+            f"for batches of {spec.batch}, which would be less noisy than in the runs: use at "
+            f"least {least} rows, or all of them"
         )

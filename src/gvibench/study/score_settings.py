@@ -35,7 +35,7 @@ class Score(StrictModel):
     """Objective gaps that solvers should reach."""
     budget: Number = 1000.0
     """Largest cost, in the `cost` of the study. A target that is reached later counts as not
-    reached."""
+    reached. With `cost: seconds`, set both ends."""
     least: Number = 1.0
     """Smallest cost. A target that is reached earlier counts as reached at this cost."""
     draws: Annotated[int, Field(ge=100, le=100_000)] = 2000
@@ -46,6 +46,11 @@ class Score(StrictModel):
         if self.budget <= self.least:
             raise ValueError(f"'budget' {self.budget:g} should be more than 'least' {self.least:g}")
         return self
+
+    @property
+    def has_own_range(self) -> bool:
+        """Whether both ends of the range of costs are set."""
+        return {"least", "budget"} <= self.model_fields_set
 
     def settings(self) -> ScoreSettings:
         """Return the settings as tables and figures use them."""

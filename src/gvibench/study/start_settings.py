@@ -28,11 +28,12 @@ class Tuning(StrictModel):
     """`grid` tries grids and refines them; `quasi-random` tries points of a fixed sequence that
     fills the ranges of `steps` and `init_scales` evenly on a logarithmic scale."""
     steps: LogGrid = LogGrid(start=1e-4, stop=1.0, count=5)
-    """First grid of step sizes, or the range of a quasi-random search."""
+    """First grid of step sizes, or the range of a quasi-random search, which does not use its
+    `count`."""
     init_scales: Numbers = [0.1, 1.0]
     """First grid of initial scales, or values in the range of a quasi-random search. A single value
     stays fixed. Named starts (`starts`) have their own initial scale, which is not tuned."""
-    trials: Count = 8
+    trials: Annotated[int, Field(ge=1, le=10_000)] = 8
     """Number of points of a quasi-random search."""
     first_trial: Annotated[int, Field(ge=0, le=10**6)] = 0
     """Index of the first point of a quasi-random search. Searches of distinct points are

@@ -167,14 +167,14 @@ def _changed(
         if len(str(shown.get("prior"))) > MAX_PRIOR:
             shown["prior"] = hash_values(shown["prior"])[:8]
         others = [f"{key}-{_label(value)}" for key, value in shown.items()]
-        begin = _begin(steps, spec)
-        first = [*begin, *([] if steps.tuned else [f"scale-{_label(spec.init_scale)}"])]
+        parts = _first_parts(steps, spec)
+        first = [*parts, *([] if steps.tuned else [f"scale-{_label(spec.init_scale)}"])]
         label = "_".join([*first, *([f"start-{start}"] if start else []), *others])
-        shared = "_".join([*begin, "starts", *others]) if start else ""
+        shared = "_".join([*parts, "starts", *others]) if start else ""
         yield Variant(label, spec.without_unused(), steps.tuned, beta_tuned, shared)
 
 
-def _begin(steps: Steps, spec: RunSpec) -> list[str]:
+def _first_parts(steps: Steps, spec: RunSpec) -> list[str]:
     """Return the first parts of a label: step rule and step size."""
     if steps.tuned:
         return list(filter(None, [TUNED, _label(steps.label)]))
@@ -187,12 +187,14 @@ def _start(start: Start, values: Mapping[str, Any], where: str) -> tuple[float, 
     scale = start.init_scale
     if scale == "prior":
         beta = values["beta"]
-        if values.get("prior") is not None or beta == TUNED or beta == 0:
+        if values.get("prior") is not None or beta in (TUNED, 0):
             raise UserError(
                 f"{where}: init_scale 'prior' needs a prior N(0, I / beta) with beta above 0: set "
                 "a number"
             )
-        scale = float(beta) ** -0.5
+        # An invalid beta is reported with the other fields of the run.
+        valid = isinstance(beta, int | float) and beta > 0
+        scale = beta**-0.5 if valid else PLACEHOLDER
     return start.mean_scale, scale
 
 
