@@ -257,3 +257,21 @@ def test_only_what_is_untracked_follows_the_order_of_the_config():
     assert order == {"dataset": datasets, "solver": solvers}
     turned = study(datasets=datasets[::-1], solvers=solvers[::-1], step=[0.2, 0.1], seeds=2)
     assert expand(load_config(turned)).manifest(name) == plan.manifest(name)
+
+
+def test_scores_of_times_need_their_own_range():
+    settings = {"cost": "seconds", "tables": ["scores"], "expectation": "exact"}
+    with pytest.raises(UserError, match="with cost 'seconds', 'scores' needs a range of times"):
+        jobs(**settings)
+    with pytest.raises(UserError, match="needs a range of times"):
+        jobs(**settings, score={"budget": 10.0})
+    jobs(**settings, score={"least": 1e-3, "budget": 10.0})
+
+
+def test_held_out_rows_must_be_enough_for_the_batches():
+    """Batches of most of the held-out rows would be less noisy than those of the runs."""
+    data = {"wdbc": {"test_size": 20}}
+    settings = {"expectation": "stochastic", "batch": 10, "step": "tuned"}
+    with pytest.raises(UserError, match=r"tuning.rows is 20 \(held-out\), too few for batches"):
+        jobs(datasets=data, **settings, tuning={"rows": "held-out"})
+    jobs(datasets={"wdbc": {"test_size": 0.5}}, **settings, tuning={"rows": "held-out"})

@@ -207,3 +207,9 @@ def test_tuning_does_not_change_named_starts():
 def test_the_start_at_the_prior_needs_its_precision(changes):
     with pytest.raises(UserError, match="start prior: init_scale 'prior' needs a prior N"):
         jobs(starts=STARTS, seeds=1, **changes)
+
+
+@pytest.mark.parametrize("beta", ["a", None, [1.0], -1.0])
+def test_an_invalid_beta_is_reported_before_the_start_at_the_prior(beta):
+    with pytest.raises(UserError, match="beta"):
+        jobs(starts=STARTS, seeds=1, vary={"beta": [beta]})
