@@ -68,7 +68,7 @@ def test_other_limits_and_the_cost_of_tuning_are_published():
 
 
 def test_the_captions_of_the_readme_quote_the_archive():
-    """The README quotes scores, shares and medians of track A without tuning."""
+    """The README quotes scores, counts and medians of track A without tuning."""
     text = " ".join((ROOT / "README.md").read_text().split())
     outcomes = read_outcomes(archive_path("a"))
     found = bootstrap(outcomes, 1000.0)
@@ -76,12 +76,24 @@ def test_the_captions_of_the_readme_quote_the_archive():
     low, high = float(best["score_low"]), float(best["score_high"])
     assert f"{best['entry'].values} with automatic steps has the highest score" in text
     assert f"{float(best['score']):.3f} (95 % interval {low:.3f} to {high:.3f})" in text
-    reached = np.isfinite(outcomes["cost"].sel(target=1e-8)).sum("instance").to_series()
-    natural = reached[reached > 100]
+    cost = outcomes["cost"].sel(target=1e-8)
+    plain, changed = (
+        np.isfinite(cost).sel(instance=(outcomes["basis_condition"] == 1) == is_plain)
+        for is_plain in (True, False)
+    )
+    total = plain.sizes["instance"]
+    assert changed.sizes["instance"] == total
+    counts, after = (each.sum("instance").to_series() for each in (plain, changed))
+    natural = counts[counts > 50]
     assert len(natural) == 5
-    total = outcomes.sizes["instance"]
     assert f"on {natural.min()} to {natural.max()} of {total} instances" in text
-    assert f"on at most {reached[reached < 100].max()}" in text
+    assert (after[natural.index] == natural).all()  # "on as many"
+    others = counts.drop(natural.index)
+    assert f"on at most {others.max()} of {total}, and on none after the change" in text
+    assert not after[others.index].any()
+    reached = cost.where(np.isfinite(cost)).sel(entry=natural.index.tolist())
+    medians = reached.median("instance")
+    assert f"medians of {float(medians.min()):.0f} to {float(medians.max()):.0f} passes" in text
 
 
 @pytest.mark.parametrize("track", ["a", "b", "c"])

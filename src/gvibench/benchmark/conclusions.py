@@ -1,11 +1,13 @@
 """State what the outcomes of a track show, in sentences with intervals."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
 
-from gvibench.analysis.scores import area, bootstrap, by_score, nearest_target, ties
+from gvibench.analysis.configurations import unique
+from gvibench.analysis.scores import HEADLINES, area, bootstrap, by_score, nearest_target, ties
 from gvibench.spec.scoring import ScoreSettings
 from gvibench.spec.statuses import UNUSABLE
 
@@ -35,7 +37,9 @@ def headline(outcomes: xr.Dataset, settings: ScoreSettings) -> str:
 
 def conclusions(outcomes: xr.Dataset, settings: ScoreSettings) -> list[str]:
     """Return the findings of a track, each in one or two sentences."""
-    found = [headline(outcomes, settings), _reached(outcomes, settings)]
+    found = [headline(outcomes, settings), _robustness(outcomes, settings)]
+    targets = unique(nearest_target(outcomes, target) for target in HEADLINES)
+    found += [_reached(outcomes, settings, target) for target in targets]
     if len(set(outcomes["basis_condition"].values.tolist())) > 1:
         found.append(_coordinates(outcomes, settings))
     return [*found, _failed(outcomes)]
@@ -50,8 +54,45 @@ def _ordered(outcomes: xr.Dataset, settings: ScoreSettings) -> list[str]:
     return [str(name) for name in ordered["entry"].values]
 
 
-def _reached(outcomes: xr.Dataset, settings: ScoreSettings) -> str:
-    target = nearest_target(outcomes, min(settings.targets))
+def _robustness(outcomes: xr.Dataset, settings: ScoreSettings) -> str:
+    """Return how the first place and the ties depend on single problems."""
+    problems = unique(outcomes["problem"].values.tolist())
+    ordered, tied = _order(outcomes, settings)
+    leaders: list[str] = []
+    changes: Counter[tuple[str, str]] = Counter()
+    for problem in problems:
+        others = np.flatnonzero(outcomes["problem"].values != problem)
+        found, pairs = _order(outcomes.isel(instance=others), settings)
+        if found[0] != ordered[0]:
+            leaders.append(f"{found[0]} without {problem}")
+        changes.update(tied ^ pairs)
+    if leaders:
+        return f"The first place depends on single problems: it is that of {_listed(leaders)}."
+    sentence = (
+        f"If any one of the {len(problems)} problems is left out, {ordered[0]} still has the "
+        "highest score"
+    )
+    if not changes:
+        return f"{sentence}, and no tie changes."
+    parts = []
+    for pair, count in changes.most_common():
+        first, second = (name for name in ordered if name in pair)
+        without = "one of them" if count == 1 else f"any one of {count}"
+        become = "separable" if pair in tied else "tied"
+        parts.append(f"{first} and {second} become {become} without {without}")
+    return f"{sentence}, but ties change: {', '.join(parts)}."
+
+
+def _order(
+    outcomes: xr.Dataset, settings: ScoreSettings
+) -> tuple[list[str], set[tuple[str, str]]]:
+    """Return the entries from the highest to the lowest score, and the pairs that are tied."""
+    found = bootstrap(outcomes, settings.budget, settings.draws, least=settings.least)
+    pairs = {(min(pair), max(pair)) for pair in ties(found["beats"])}
+    return [str(name) for name in found["entry"].values], pairs
+
+
+def _reached(outcomes: xr.Dataset, settings: ScoreSettings, target: float) -> str:
     costs = outcomes["cost"].sel(target=target)
     total = outcomes.sizes["instance"]
     counts = []
@@ -59,12 +100,12 @@ def _reached(outcomes: xr.Dataset, settings: ScoreSettings) -> str:
         cost = costs.sel(entry=name).values
         reached = cost <= settings.budget
         if reached.any():
-            counts.append(f"{name} {int(reached.sum())} (median {np.median(cost[reached]):.4g})")
+            counts.append(f"{name} {int(reached.sum())} ({np.median(cost[reached]):.4g})")
     if not counts:
-        return f"No entry reaches the hardest target, {target:g} nat."
+        return f"No entry reaches {target:g} nat."
     return (
-        f"Number of instances, of {total}, on which each entry reaches the hardest target, "
-        f"{target:g} nat, with the median number of passes on these: {', '.join(counts)}."
+        f"Number of instances, of {total}, on which each entry reaches {target:g} nat, with the "
+        f"median number of passes on these in brackets: {', '.join(counts)}."
     )
 
 
@@ -78,7 +119,8 @@ def _coordinates(outcomes: xr.Dataset, settings: ScoreSettings) -> str:
     change = scores[1] - scores[0]
     same = [str(name) for name in change["entry"].values[np.abs(change.values) <= SAME]]
     others = [
-        f"{name} {float(change.sel(entry=name)):+.3f}"
+        f"{name} from {float(scores[0].sel(entry=name)):.3f} to "
+        f"{float(scores[1].sel(entry=name)):.3f}"
         for name in _ordered(outcomes, settings)
         if name not in same
     ]
@@ -99,4 +141,10 @@ def _failed(outcomes: xr.Dataset) -> str:
     counts = [f"{name} {k}" for name, k in zip(names, failed, strict=True) if k]
     if not counts:
         return "No run diverged or failed."
-    return f"Runs that diverged or failed, of {status.shape[1]} each: {', '.join(counts)}."
+    problems = np.broadcast_to(outcomes["problem"].values, status.shape)
+    places = Counter(problems[np.isin(status, UNUSABLE)].tolist())
+    listed = _listed([f"{name} ({k})" for name, k in places.most_common()])
+    where = f"All are on {next(iter(places))}" if len(places) == 1 else f"They are on {listed}"
+    return (
+        f"Runs that diverged or failed, of {status.shape[1]} each: {', '.join(counts)}. {where}."
+    )

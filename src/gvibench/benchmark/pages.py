@@ -13,11 +13,12 @@ import xarray as xr
 from gvibench.analysis.outcomes import other_limits
 from gvibench.benchmark.conclusions import conclusions, headline
 from gvibench.benchmark.entries import ARCHIVE, archive_path, development_path
-from gvibench.benchmark.instances import read_benchmark, study_of
+from gvibench.benchmark.instances import league_studies, read_benchmark, study_of
 from gvibench.benchmark.problems import problems_page
 from gvibench.benchmark.protocol import FROZEN, RELEASE, TRACKS
 from gvibench.benchmark.tuning_budget import tuning_curves
 from gvibench.benchmark.tuning_figure import draw_tuning_budget
+from gvibench.engine.tuning_grid import quasi_random_points
 from gvibench.figures.entries import Scored
 from gvibench.figures.score_ecdf import draw_scores
 from gvibench.figures.score_heatmap import draw_heatmap
@@ -53,6 +54,28 @@ INFORMATION = {
     "b": "gradients or Hessians at draws",
     "c": "minibatches",
 }
+INFORMATION_COSTS = (
+    "A pass costs the same for the entries with `price` in their name, which use the Hessian of "
+    "each row at each draw, and for the others, which use gradients only. A comparison of these two "
+    "groups therefore also compares what they use."
+)
+NOTES = {
+    ("untuned", "a"): (
+        "In the affine coordinates, equivariant solvers repeat their runs in the original ones, so "
+        "that half of their instances add no information.",
+        "The problem `bike-day` starts at extremely large objectives from `zero` and `prior` (its "
+        "[card](problems.md#bike-day) advises a smaller start).",
+    ),
+    ("untuned", "b"): (
+        INFORMATION_COSTS,
+        "ADVI has a constant Adam step here. NumPyro with a decaying step has a higher score "
+        "([adapters](adapters.md#results)).",
+    ),
+    ("untuned", "c"): (INFORMATION_COSTS,),
+    ("tuned", "b"): (INFORMATION_COSTS,),
+    ("tuned", "c"): (INFORMATION_COSTS,),
+}
+"""What the reader has to know to interpret the results of a league and track."""
 TABLES: dict[str, Callable[[xr.Dataset, ScoreSettings], Table]] = {
     "scores": scores_table,
     "beats": beats_table,
@@ -69,7 +92,7 @@ CAPTIONS = {
     "ecdf": "Share of targets reached against the cost",
     "intervals": "Scores with 95% bootstrap intervals",
     "profile": "Share of instances solved within a factor of the best entry's cost",
-    "heatmap": "Cost by problem and entry",
+    "heatmap": "Cost by problem and entry to the target that the colour bar names",
 }
 
 
@@ -116,13 +139,19 @@ def _introduction() -> list[str]:
         "",
         *lines,
         "",
-        "Scores of different tracks are not comparable. The cost is the number of passes over the "
-        "data. Solver times are those of one machine with two cores that ran two jobs at a time, "
-        "for a part of the tuned league beside other work, and are shown for orientation only. "
-        "Percentages in the tables give each problem the same weight, so that they differ from "
-        "shares of instances. [Problems](problems.md) has the card of each problem "
-        "and the costs of track A on it. Limits of the benchmark are listed with its "
-        "[rules](protocol.md).",
+        "Intervals come from 2,000 bootstrap samples of the problems and of their instances. They "
+        "contain no variation from seeds, splits or settings. The bootstrap separates two entries "
+        "if one of them has the higher score in more than 97.5 % of the samples. There is no "
+        "correction for the number of pairs.",
+        "",
+        "Scores of different tracks or leagues are not comparable, because their starts, "
+        "coordinates and targets differ. The cost is the number of passes over the data. Solver "
+        "times are those of one machine with two cores that ran two jobs at a time, for a part of "
+        "the tuned league beside other work, and are shown for orientation only. Percentages in "
+        "the tables give each problem the same weight, so that they differ from shares of "
+        "instances. [Problems](problems.md) has the card of each problem and the costs of track A "
+        "on it. [Limits](protocol.md#deviations-and-limits) of the benchmark are listed with its "
+        "rules.",
         "",
     ]
 
@@ -133,6 +162,7 @@ def _section(league: str, track: str, outcomes: xr.Dataset) -> list[str]:
         f"## Track {track.upper()}, {TITLES[league]}: {INFORMATION[track]}",
         "",
         *(f"- {sentence}" for sentence in conclusions(outcomes, settings)),
+        *(f"- {sentence}" for sentence in NOTES.get((league, track), ())),
         "",
     ]
     for block in scores_table(outcomes, settings).blocks:
@@ -163,13 +193,34 @@ def _tuning_section() -> list[str]:
         "problems and over the choices of K from 64 trials. The regret of a trial is its final "
         "objective minus the lowest final objective of all solvers, divided by the decrease from "
         "the start to that value. It is 1 for a diverged trial, and regrets below 1e-12 count as "
-        "1e-12. Trials have at most 300 iterations.",
+        "1e-12. Trials have at most 300 iterations. Regrets are those of the trials, on the "
+        "held-out rows.",
+        "",
+        _best_steps(),
         "",
         *(f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows)),
         "",
         "![Regret of the best of K trials against K](tuning-budget.png)",
         "",
     ]
+
+
+def _best_steps() -> str:
+    """Return which steps were best in the trials, and which of them the tuned league tried."""
+    trials = pd.read_csv(TRIALS)
+    usable = trials.dropna(subset=["objective"]).sort_values("objective", kind="stable")
+    best = usable.groupby(["entry", "problem"], sort=True).head(1).groupby("entry")["step"]
+    medians = best.median().sort_values(ascending=False)
+    listed = ", ".join(f"{solver_title(name, name)} {step:.2g}" for name, step in medians.items())
+    searches = league_studies(read_benchmark(), "a", "tuned").values()
+    tuning = [read_benchmark().studies[name].tuning.model_dump() for name in searches]
+    largest = max(step for each in tuning for step, _ in quasi_random_points(each))
+    return (
+        f"The best of the 64 steps, median over the problems: {listed}. The largest step that the "
+        f"searches of the tuned league try is {largest:.2g}, so that the league shows what eight "
+        "trials find in a range that does not favour large steps, not how fast these solvers can "
+        "be."
+    )
 
 
 def _development_section() -> list[str]:
@@ -179,7 +230,8 @@ def _development_section() -> list[str]:
         "## Development problems (not scored)",
         "",
         f"Solvers and rules were designed on {names}. Their costs in track A without tuning are "
-        "shown for comparison and are part of no score.",
+        "shown for comparison and do not count in any score. Solvers are in the order of the score "
+        "that they would have on these problems.",
         "",
         "![Cost by development problem and entry](development/heatmap.png)",
         "",
@@ -192,8 +244,9 @@ def _citation_section() -> list[str]:
     return [
         "## Citation",
         "",
-        f"To cite these results, name the release and the hash of its rules, *{RELEASE}, rules "
-        f"{FROZEN}*, and cite gvibench as described in [`CITATION.cff`](../../CITATION.cff).",
+        f"To cite these results, name the release and the hash of its settings and optima, "
+        f"*{RELEASE}, rules {FROZEN}*, and cite gvibench with its version as described in "
+        "[`CITATION.cff`](../../CITATION.cff). The hash does not cover the code.",
         "",
     ]
 

@@ -21,6 +21,10 @@ from gvibench.spec.scoring import ScoreSettings
 __all__ = ["Looks", "Scored", "draw_study", "entry_styles", "limits_note", "sizes_note"]
 
 
+TITLES = {"svgd": "svgd-density"}
+"""Solvers whose title is not their id, by their title in lower case."""
+
+
 class Scored(NamedTuple):
     """Figure of scores with the numbers that it shows."""
 
@@ -43,8 +47,8 @@ def draw_study(draw: Draw, dataset: xr.Dataset, style: Mapping[str, Any]) -> Dra
 def entry_styles(entries: Iterable[str]) -> dict[str, LineStyle]:
     """Return the style of each entry by its name.
 
-    An entry that has the title of a solver has its colour, too. Further settings, which follow a
-    comma, change the dash.
+    An entry whose name begins with the title of a solver has its colour, too. Further settings,
+    which follow a comma or a hyphen, change the dash.
     """
     entries = list(entries)
     solvers = {entry: _solver(entry) for entry in entries}
@@ -60,9 +64,14 @@ def entry_styles(entries: Iterable[str]) -> dict[str, LineStyle]:
 
 
 def _solver(entry: str) -> str:
-    """Return the id of the solver whose title an entry has, or its name without settings."""
+    """Return the id of the solver with whose title an entry begins, or its name without settings.
+
+    `vn-price` belongs to `vn`, and `vn-pd`, which is a solver, to itself.
+    """
     title = entry.partition(",")[0]
-    return title.lower() if title.lower() in PALETTE else title
+    name = TITLES.get(title.lower(), title.lower())
+    found = [solver for solver in PALETTE if name == solver or name.startswith(f"{solver}-")]
+    return max(found, key=len, default=title)
 
 
 def limits_note(outcomes: xr.Dataset) -> list[str]:

@@ -76,8 +76,8 @@ def draw_heatmap(
     noun = COSTS[outcomes.attrs["cost"]].noun
     entries = []
     if (~np.isfinite(table["cost"]) & (table["runs"] > 0)).any():
-        text = "×: target not reached on half of the instances or more; number: share of all"
-        entries.append(Patch(facecolor=UNREACHED, label=f"{text} targets reached [%]"))
+        text = "not reached on half of the instances or more; number: share of all targets reached"
+        entries.append(Patch(facecolor=UNREACHED, label=text))
     notes = [sizes_note(outcomes), "solvers from the highest to the lowest score"]
     if (table["runs"] == 0).any():
         notes.append("–: no run")
@@ -138,11 +138,11 @@ def _draw_cells(axes: Axes, table: pd.DataFrame, norm: LogNorm, cell: float) -> 
 
 
 def _word(row: Mapping[Any, Any]) -> str:
-    """Return the text of a cell: the cost, or the share of targets after a cross."""
+    """Return the text of a cell: the cost, or the share of targets reached."""
     if row["runs"] == 0:
         return "–"
     if not math.isfinite(row["cost"]):
-        return f"×{100 * row['share_of_targets']:.0f}"
+        return f"{100 * row['share_of_targets']:.0f}%"
     cost = row["cost"]
     return f"{cost:.0f}" if 10 <= cost < 1e5 else f"{cost:.2g}"
 

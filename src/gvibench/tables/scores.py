@@ -105,7 +105,7 @@ def _tuning_cells(values: pd.DataFrame, noun: str) -> dict[str, list[str]]:
     """Return a column with the cost of tuning if an entry was tuned."""
     if not (values["tuning_cost"] > 0).any():
         return {}
-    cells = ["–" if np.isnan(cost) else number(cost, 4) for cost in values["tuning_cost"]]
+    cells = ["–" if np.isnan(cost) else number(cost, 5) for cost in values["tuning_cost"]]
     return {f"{noun} of tuning": cells}
 
 
