@@ -131,7 +131,7 @@ def rows_part(table: pd.DataFrame) -> str:
             share = f"{row['difference']:+.4g}, {100 * row['relative']:+.2g} %"
             cells.append(f"{row['printed']:g}, {row['ours']:.2f} ({share})")
         accuracy = number.loc["accuracy"]
-        cells.append(f"{accuracy['printed']:g}, {accuracy['ours']:.4f}")
+        cells.append(f"{accuracy['printed']:g}, {accuracy['ours']:.5f}")
         cells.append(start_text(first["mean_scale"], first["init_scale"], first["seed"]))
         lines.append(f"| {' | '.join([*cells, str(first['iteration'])])} |")
     return "\n".join(lines)
@@ -150,7 +150,7 @@ def common_part(common: Sequence[dict[str, Any]]) -> str:
         f"those of {no or 'any other'}.",
         "",
         "| data set | one pair explains all three rows | largest relative distance | nearest start "
-        "| iteration | starts |",
+        "| iteration | starts run with all solvers |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for row in common:

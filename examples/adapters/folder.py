@@ -16,11 +16,11 @@ RECORDS = 60
 
 
 class Diverged(Exception):  # noqa: N818  (a result of a run, not an error)
-    """The iterate is not a Gaussian any more."""
+    """The iterate is no longer a Gaussian."""
 
 
 class Trace:
-    """Records of one run. The clock stands still while a record is written."""
+    """Records of one run. The clock is paused while a record is written."""
 
     def __init__(self, problem, budget):
         self.budget = budget

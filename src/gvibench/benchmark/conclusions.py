@@ -83,9 +83,7 @@ def _robustness(outcomes: xr.Dataset, settings: ScoreSettings) -> str:
     return f"{sentence}, but ties change: {', '.join(parts)}."
 
 
-def _order(
-    outcomes: xr.Dataset, settings: ScoreSettings
-) -> tuple[list[str], set[tuple[str, str]]]:
+def _order(outcomes: xr.Dataset, settings: ScoreSettings) -> tuple[list[str], set[tuple[str, str]]]:
     """Return the entries from the highest to the lowest score, and the pairs that are tied."""
     found = bootstrap(outcomes, settings.budget, settings.draws, least=settings.least)
     pairs = {(min(pair), max(pair)) for pair in ties(found["beats"])}
@@ -145,6 +143,4 @@ def _failed(outcomes: xr.Dataset) -> str:
     places = Counter(problems[np.isin(status, UNUSABLE)].tolist())
     listed = _listed([f"{name} ({k})" for name, k in places.most_common()])
     where = f"All are on {next(iter(places))}" if len(places) == 1 else f"They are on {listed}"
-    return (
-        f"Runs that diverged or failed, of {status.shape[1]} each: {', '.join(counts)}. {where}."
-    )
+    return f"Runs that diverged or failed, of {status.shape[1]} each: {', '.join(counts)}. {where}."

@@ -56,8 +56,8 @@ INFORMATION = {
 }
 INFORMATION_COSTS = (
     "A pass costs the same for the entries with `price` in their name, which use the Hessian of "
-    "each row at each draw, and for the others, which use gradients only. A comparison of these two "
-    "groups therefore also compares what they use."
+    "each row at each draw, and for the others, which use gradients only. A comparison of these "
+    "two groups therefore also compares what they use."
 )
 NOTES = {
     ("untuned", "a"): (

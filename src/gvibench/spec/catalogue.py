@@ -68,7 +68,7 @@ class Bundled:
     drop: tuple[str, ...] = ()
     """Columns to leave out."""
     categorical: tuple[str, ...] = ()
-    """Columns with numbers that are names."""
+    """Columns with codes instead of quantities."""
 
 
 @dataclass(frozen=True)

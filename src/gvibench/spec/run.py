@@ -66,8 +66,8 @@ class DataSpec(Spec):
     drop: tuple[Label, ...] = ()
     """Columns of your own file to leave out."""
     categorical: tuple[Label, ...] = ()
-    """Columns of your own file with numbers that are names, e.g. postal codes. Like text columns,
-    they become one column of zeros and ones per level, except the first level."""
+    """Columns of your own file with codes instead of quantities, e.g. postal codes. Like text
+    columns, they become one column of zeros and ones per level, except the first level."""
     offset: Label | None = None
     """Column of your own file that is added to the linear predictor, e.g. a log exposure."""
     options: dict[str, Option] = field(default_factory=dict)

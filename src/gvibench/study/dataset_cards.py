@@ -131,7 +131,7 @@ def _preprocessing(known: DatasetEntry, spec: DataSpec) -> Iterator[tuple[str, s
         if known.table.drop:
             steps.append(f"left out: {', '.join(known.table.drop)}")
         if known.table.categorical:
-            steps.append(f"numbers that are names: {', '.join(known.table.categorical)}")
+            steps.append(f"codes, not quantities: {', '.join(known.table.categorical)}")
         if known.table.categorical or _has_text(known.table):
             steps.append("one column of zeros and ones per level of a nominal column but the first")
     if spec.scale == "standardize":
