@@ -53,7 +53,7 @@ def read(folder):
 
 
 slow = [
-    pytest.param(name, marks=pytest.mark.slow)
+    pytest.param(name, marks=[pytest.mark.slow, pytest.mark.exhaustive])
     for name in FIGURES.built_in
     if name not in {"gap", "path", "bias", "calibration"}
 ]

@@ -86,8 +86,21 @@ def save_svg(figure, table, metadata, out):
     out.with_suffix(".json").write_text(json.dumps(metadata))
 
 
+FIRST = (
+    *("one run", "all diverged", "temperatures", "no step works", "linear in the plane"),
+    *("different lengths", "only solvers without a step", "more features than rows"),
+)
+"""Studies that differ most from others."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", AWKWARD)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in FIRST else pytest.param(name, marks=pytest.mark.exhaustive)
+        for name in AWKWARD
+    ],
+)
 def test_each_figure_and_table_is_produced_or_rejected(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     # One format suffices, because saving three takes longer than drawing.

@@ -124,6 +124,7 @@ def test_each_pair_is_covered():
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_pairs_of_settings_have_correct_reports(folder, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     studies = {}

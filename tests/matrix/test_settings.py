@@ -154,7 +154,9 @@ PARTS = 6
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(k, marks=pytest.mark.exhaustive) for k in range(1, PARTS))]
+)
 def test_accepted_studies_have_correct_reports(part, folder, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names = list(CASES)[part::PARTS]

@@ -88,7 +88,13 @@ def expected_to_work(model, solver, expectation):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", MODELS.built_in)
+@pytest.mark.parametrize(
+    "model",
+    [
+        model if model == "poisson" else pytest.param(model, marks=pytest.mark.exhaustive)
+        for model in MODELS.built_in
+    ],
+)
 def test_model_with_each_solver_and_expectation(tmp_path, monkeypatch, model):
     project = Project.create(tmp_path / "project", STUDY)
     monkeypatch.chdir(project.folder)

@@ -32,8 +32,9 @@ def scratch(tmp_path):
 
 
 def samples(cases, *fast):
-    """Return cases as parameters, and mark all except the `fast` ones as slow."""
-    return [case if case in fast else pytest.param(case, marks=pytest.mark.slow) for case in cases]
+    """Return cases as parameters, and mark all except the `fast` ones as slow and exhaustive."""
+    marks = [pytest.mark.slow, pytest.mark.exhaustive]
+    return [case if case in fast else pytest.param(case, marks=marks) for case in cases]
 
 
 def changed(**changes):

@@ -211,9 +211,11 @@ def _best_steps() -> str:
     usable = trials.dropna(subset=["objective"]).sort_values("objective", kind="stable")
     best = usable.groupby(["entry", "problem"], sort=True).head(1).groupby("entry")["step"]
     medians = best.median().sort_values(ascending=False)
-    listed = ", ".join(f"{solver_title(name, name)} {step:.2g}" for name, step in medians.items())
-    searches = league_studies(read_benchmark(), "a", "tuned").values()
-    tuning = [read_benchmark().studies[name].tuning.model_dump() for name in searches]
+    names = [str(name) for name in medians.index]
+    listed = ", ".join(f"{solver_title(name, name)} {medians[name]:.2g}" for name in names)
+    config = read_benchmark()
+    searches = league_studies(config, "a", "tuned").values()
+    tuning = [config.studies[name].tuning.model_dump() for name in searches]
     largest = max(step for each in tuning for step, _ in quasi_random_points(each))
     return (
         f"The best of the 64 steps, median over the problems: {listed}. The largest step that the "
