@@ -121,14 +121,14 @@ def test_heatmap_marks_targets_that_were_not_reached(outcomes):
     words = {text.get_position(): text.get_text() for text in axes.texts}
     assert words == {
         **{(0, 0): "10", (1, 0): "100", (2, 0): "–"},
-        **{(0, 1): "10", (1, 1): "×0", (2, 1): "–"},
+        **{(0, 1): "10", (1, 1): "0%", (2, 1): "–"},
     }
     cells = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
     assert len(cells) == len({cell.get_xy() for cell in cells}) == 6
     assert table["cost"].tolist()[:2] == [10.0, 100.0]
     assert "–: no run" in legend_title(figure)
     (entry,) = legend_texts(figure)
-    assert entry.startswith("×: target not reached")
+    assert entry.startswith("not reached on half of the instances")
 
 
 def test_the_heatmap_shows_the_easier_target_if_hardly_any_entry_reaches_the_other(outcomes):
@@ -188,3 +188,13 @@ def test_entries_have_the_colour_of_their_solver():
     assert styles["VN, iterations 5"].dash != PALETTE["vn"].dash
     assert styles["GD-Chol"] == PALETTE["gd-chol"]
     assert styles["mine"].color not in {look.color for look in PALETTE.values()}
+
+
+def test_an_entry_has_the_colour_of_the_solver_with_which_its_name_begins():
+    styles = entry_styles(["VN", "vn-price", "VN-PD", "SVGD", "advi-stl", "gdx"])
+    solvers = {"VN": "vn", "vn-price": "vn", "VN-PD": "vn-pd", "SVGD": "svgd-density"}
+    solvers["advi-stl"] = "advi"
+    for entry, solver in solvers.items():
+        assert styles[entry].color == PALETTE[solver].color
+    assert styles["gdx"].color not in {look.color for look in PALETTE.values()}
+    assert styles["VN"].dash != styles["vn-price"].dash
