@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 T = TypeVar("T")
 
 
-def wait_for(condition: Callable[[], T], seconds: float = 150.0) -> T:
+def wait_for(condition: Callable[[], T], seconds: float = 450.0) -> T:
     """Call a function until its result is true, and return the result."""
     deadline = time.monotonic() + seconds
     while not (result := condition()):

@@ -122,7 +122,7 @@ def test_a_worker_is_killed_while_5000_runs_are_aggregated(slurm, tmp_path, monk
 
 
 # The runs take half a minute, longer than a start of Snakemake, so all of them can be interrupted.
-LONG = {**SMOKE, "iterations": 600_000, "record_every": 10_000, "figures": [], "tables": []}
+LONG = {**SMOKE, "iterations": 400_000, "record_every": 10_000, "figures": [], "tables": []}
 
 
 def test_study_with_failures(slurm, tmp_path):
