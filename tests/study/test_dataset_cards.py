@@ -73,7 +73,7 @@ def test_the_card_of_sonar() -> None:
 
 def test_cards_state_what_is_special() -> None:
     heart, bike = lines_of(card("heart")), lines_of(card("bike-day"))
-    assert "numbers that are names: chest_pain_type" in heart["preprocessing"]
+    assert "codes, not quantities: chest_pain_type" in heart["preprocessing"]
     assert "zeros and ones" in lines_of(card("housevotes"))["preprocessing"]
     assert bike["targets"] == "counts"
     assert "separable" not in bike
