@@ -16,7 +16,7 @@ from gvibench.benchmark.entries import ARCHIVE, archive_path, development_path
 from gvibench.benchmark.instances import league_studies, read_benchmark, study_of
 from gvibench.benchmark.problems import problems_page
 from gvibench.benchmark.protocol import FROZEN, RELEASE, TRACKS
-from gvibench.benchmark.tuning_budget import tuning_curves
+from gvibench.benchmark.tuning_budget import BUDGETS, tuning_curves
 from gvibench.benchmark.tuning_figure import draw_tuning_budget
 from gvibench.engine.tuning_grid import quasi_random_points
 from gvibench.figures.entries import Scored
@@ -197,6 +197,7 @@ def _tuning_section() -> list[str]:
         "held-out rows.",
         "",
         _best_steps(),
+        *_hopeless_problems(),
         "",
         *(f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *rows)),
         "",
@@ -219,10 +220,31 @@ def _best_steps() -> str:
     largest = max(step for each in tuning for step, _ in quasi_random_points(each))
     return (
         f"The best of the 64 steps, median over the problems: {listed}. The largest step that the "
-        f"searches of the tuned league try is {largest:.2g}, so that the league shows what eight "
-        "trials find in a range that does not favour large steps, not how fast these solvers can "
-        "be."
+        f"searches of the tuned league try is {largest:.2g}. The league shows what eight trials "
+        "find in a common range, not how fast each solver can be."
     )
+
+
+def _hopeless_problems() -> list[str]:
+    """Return a sentence on the problems on which no trial of some solver works, if there are any.
+
+    Their regret is 1 for any number of trials, so they raise the curves of these solvers.
+    """
+    trials = pd.read_csv(TRIALS)
+    usable = trials.groupby(["problem", "entry"])["objective"].count()
+    hopeless = usable[usable == 0].reset_index()
+    if hopeless.empty:
+        return []
+    problems = hopeless["problem"].unique().tolist()
+    names = [solver_title(str(name), str(name)) for name in hopeless["entry"].unique()]
+    curves = tuning_curves(trials[~trials["problem"].isin(problems)])
+    last = curves[curves["trials"] == max(BUDGETS)].set_index("entry")["log10_regret"]
+    without = ", ".join(f"{solver_title(str(k), str(k))} {v:.2f}" for k, v in last.items())
+    return [
+        "",
+        f"On {', '.join(problems)}, no trial of {', '.join(names)} works, which raises their "
+        f"curves. Without it, the values of {max(BUDGETS)} trials are: {without}.",
+    ]
 
 
 def _development_section() -> list[str]:
