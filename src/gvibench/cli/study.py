@@ -19,7 +19,7 @@ from gvibench.study.status import Tracker, one_line
 
 __all__ = ["run_study"]
 
-SNAKEMAKE = (sys.executable, "-m", "snakemake")
+SNAKEMAKE = (sys.executable, "-m", "gvibench.cli.snakemake_process")
 SECONDS_PER_LINE = 60.0
 """Time between two lines if the output is not a terminal."""
 SECONDS_PER_UPDATE = 1.0
