@@ -114,7 +114,7 @@ def test_published_runs_can_be_repeated():
 
 
 def test_a_share_of_an_entry_is_verified():
-    found = verify("laplace", "A", CONFIG, share=0.02, seed=3)
+    found = verify("vn", "A", CONFIG, share=0.02, seed=3)
     assert found.instances == 2
     assert found.agreeing == found.targets
 

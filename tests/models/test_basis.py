@@ -45,8 +45,12 @@ def test_equivariant_solvers_take_the_same_path(solver, model):
     settings |= {"step_rule": "auto", "step": 1.0, "iterations": 4}
     data = prepared_for(model)
     plain, mapped = (go(data, **settings, basis_condition=k) for k in (1.0, CONDITION))
+    # A run may end before the other one at rounding level.
+    shared = min(len(trace.iteration) for trace in (plain, mapped))
+    assert shared > 1
     for name in ("objective", "neg_elbo", "test_nll", "grad_norm"):
-        assert_allclose(mapped.scalars[name], plain.scalars[name], rtol=1e-7, atol=1e-7)
+        first, second = (trace.scalars[name][:shared] for trace in (plain, mapped))
+        assert_allclose(second, first, rtol=1e-7, atol=1e-7)
     basis = basis_of(RunSpec(**vars(spec(**settings)) | {"basis_condition": CONDITION}), 4)
     assert_allclose(basis.map @ mapped.mean[-1], plain.mean[-1], rtol=1e-6, atol=1e-7)
 

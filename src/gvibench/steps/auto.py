@@ -4,6 +4,10 @@ A step of size rho should decrease the objective L by at least `c * rho * slope`
 `slope` is -dL/drho at rho = 0. Before the model is evaluated, a trial step must satisfy the same
 condition with the quadratic model of the expected loss, which costs O(d^3). Trial steps that fail
 are halved. After a first trial that succeeds, the next search starts with twice the step size.
+
+Close to the optimum, rounding errors hide the decrease. There, a step may instead reduce the slope.
+If the slope is too small to be visible in the objective, a step must halve it, so that a run ends
+and does not take steps at rounding level until its budget is used.
 """
 
 import math
@@ -51,7 +55,11 @@ class Auto(StepRule):
             # Computing the slope also lets the model remember quantities that a search uses.
             search = search._replace(slope=float(solver.slope(state, model)))
         objective = float(objectives.objective)
-        increase = _rounding(model) * (1.0 + abs(objective))
+        size = 1.0 + abs(objective)
+        increase = _rounding(model) * size
+        # Objectives do not show decreases below `epsilon * size`, but may go up and down by more.
+        is_visible = search.slope > _epsilon(model) * size
+        smaller_slope = search.slope if is_visible else 0.5 * search.slope
         rho, is_first, evaluations = search.step, True, 0
         rejected, screened, indefinite = search.counts
         while rho >= MIN_STEP:
@@ -71,19 +79,19 @@ class Auto(StepRule):
                 value = float(reached.objective)
                 if value <= objective + increase:
                     slope = float(solver.slope(new, model))
-                    if value <= objective - required or slope <= search.slope:
+                    if (is_visible and value <= objective - required) or slope <= smaller_slope:
                         following = self._next_step(rho, solver, model) if is_first else rho
                         counts = rejected, screened, indefinite
                         return new._replace(search=Search(following, slope, *counts, reached))
                 rejected += 1
             rho, is_first = self.shrink * rho, False
-        raise self._stopped(search.slope, objective, model)
+        raise self._stopped(search.slope, size, model)
 
     def _next_step(self, rho: float, solver: Solver, model: "Model") -> float:
         return min(self.grow * rho, _largest_step(solver, model))
 
-    def _stopped(self, slope: float, objective: float, model: "Model") -> Stopped:
-        tolerance = max(CONVERGED_SLOPE, _epsilon(model)) * (1.0 + abs(objective))
+    def _stopped(self, slope: float, size: float, model: "Model") -> Stopped:
+        tolerance = max(CONVERGED_SLOPE, _epsilon(model)) * size
         if slope <= tolerance:
             return Stopped("converged to rounding")
         return Stopped(f"line search failed: no step above {MIN_STEP:g} works", failed=True)
