@@ -51,7 +51,7 @@ $(VENV)/.docs: pyproject.toml constraints.txt | $(BIN)/python
 study: $(VENV)/.study  ## run the default study and write results/default
 	@gvibench study
 
-paper: $(VENV)/.data  ## run every experiment of the paper (80 minutes)
+paper: $(VENV)/.data  ## run every experiment of the paper (40 to 80 minutes)
 	@gvibench study config/paper.yaml
 
 paper-small: $(VENV)/.data  ## run the paper without the large data sets (minutes)

@@ -23,19 +23,14 @@ PHRASES = (
 """Regular expressions of words and idioms with a plainer equivalent."""
 FOLDERS = ("src", "docs", "rules", "config", "profiles", "envs", ".github", "examples")
 SUFFIXES = {".py", ".md", ".smk", ".yaml", ".yml", ".js", ".html", ".css", ".toml", ".cu"}
-PUBLISHED = ROOT / "docs/paper"
 
 
 def texts():
-    """Return all hand-written texts of the project."""
+    """Return all texts of the project, including the generated ones of published results."""
     files = [path for name in FOLDERS for path in (ROOT / name).rglob("*")]
-    hand_written = [
-        path
-        for path in files
-        if path.suffix in SUFFIXES and (PUBLISHED not in path.parents or path.parent == PUBLISHED)
-    ]
+    files = [path for path in files if path.suffix in SUFFIXES]
     top = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
-    return [*hand_written, *top, ROOT / "Makefile", ROOT / "Snakefile", ROOT / "Dockerfile"]
+    return [*files, *top, ROOT / "Makefile", ROOT / "Snakefile", ROOT / "Dockerfile"]
 
 
 @pytest.mark.parametrize("phrase", PHRASES)

@@ -11,6 +11,8 @@ from gvibench.errors import UserError
 from gvibench.report import gallery
 
 ROOT = Path(__file__).parents[2]
+CONCLUSION = "VN settles within 0.0001 nat of the optimum on wdbc."
+SUMMARY = f"# s\n\n{CONCLUSION}\n\nStudy `s`: 1 run.\n"
 
 
 @pytest.fixture
@@ -19,7 +21,7 @@ def config(tmp_path, monkeypatch):
     results = tmp_path / "results/s"
     results.mkdir(parents=True)
     write_aggregate(results, [Run([20.0, 12.0])])
-    (results / "summary.md").write_text("a summary")
+    (results / "summary.md").write_text(SUMMARY)
     study = {"datasets": ["wdbc"], "solvers": ["vn"], "step": 0.1, "figures": [], "tables": []}
     (tmp_path / "c.yaml").write_text(yaml.safe_dump({"studies": {"s": study}}))
     return "c.yaml"
@@ -29,7 +31,8 @@ def test_a_gallery_is_written_into_new_and_empty_folders_and_over_galleries(conf
     Path("empty").mkdir()
     for out in ("deep/new", "empty", "empty"):
         assert main(["gallery", config, out]) == 0
-        assert (Path(out) / "s/summary.md").read_text() == "a summary"
+        assert (Path(out) / "s/summary.md").read_text() == SUMMARY
+        assert f"- [s](s/summary.md): {CONCLUSION}\n" in (Path(out) / "README.md").read_text()
 
 
 @pytest.mark.parametrize("content", ["notes.txt", "deep/notes.txt", ".hidden"])
@@ -92,16 +95,17 @@ def test_the_published_results_are_a_gallery():
         gallery.validate_target(ROOT / "docs")
 
 
-def test_only_small_formats_of_figures_are_copied(config):
+def test_only_small_formats_of_figures_are_copied_and_their_data_are_rounded(config):
     figures = Path("results/s/figures")
     figures.mkdir()
     for end in ("png", "csv", "json", "pdf", "svg"):
-        (figures / f"gap.{end}").write_text(end)
+        (figures / f"gap.{end}").write_text("line,gap\nVN,0.123456789\nVN,\n")
     links = ", ".join(f"[{end}](figures/gap.{end})" for end in ("pdf", "svg", "csv", "json"))
-    Path("results/s/summary.md").write_text(f"Gap. ({links})")
+    Path("results/s/summary.md").write_text(f"{SUMMARY}\nGap. ({links})")
     outputs = gallery.StudyOutputs("s", "S", ["gap"], [])
     gallery.write_gallery([outputs], Path("results"), Path(config), Path("mine"))
     copied = {path.name for path in Path("mine/s/figures").iterdir()}
     assert copied == {"gap.png", "gap.csv", "gap.json"}
+    assert Path("mine/s/figures/gap.csv").read_text() == "line,gap\nVN,0.123457\nVN,\n"
     summary = Path("mine/s/summary.md").read_text()
-    assert summary == "Gap. ([csv](figures/gap.csv), [json](figures/gap.json))"
+    assert summary.endswith("\nGap. ([csv](figures/gap.csv), [json](figures/gap.json))")

@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Self
 
 from gvibench.errors import Interrupted
+from gvibench.report.summary_text import read_conclusion
 from gvibench.study.plan import Plan
 from gvibench.study.status import Tracker, one_line
 
@@ -146,7 +147,6 @@ def _replace_line(line: str) -> None:
 def _print_conclusion(folder: Path) -> None:
     """Print the first paragraph of the summary of a study, and where its results are."""
     summary = folder / "summary.md"
-    _title, conclusion, *_ = summary.read_text().split("\n\n")
-    print(f"\n{' '.join(conclusion.split())}")
+    print(f"\n{read_conclusion(summary)}")
     print(f"summary: {summary}")
     print(f"page: {folder / 'report/index.html'}")
