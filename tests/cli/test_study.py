@@ -175,6 +175,16 @@ def test_ctrl_c_stops_the_jobs(folder):
     assert_stopped_cleanly()
 
 
+@contextlib.contextmanager
+def default_action(number):
+    """Let new processes receive a signal even if this one ignores it, as under `nohup`."""
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
 @pytest.mark.parametrize(
     ("number", "code"),
     [
@@ -185,7 +195,8 @@ def test_ctrl_c_stops_the_jobs(folder):
 )
 def test_a_signal_to_the_command_stops_the_jobs(folder, number, code):
     Path("job.sh").write_text(WAITING)
-    process = start(stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with default_action(number):
+        process = start(stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     wait_for("started", process)
     process.send_signal(number)
     _, message = process.communicate()
