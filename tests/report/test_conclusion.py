@@ -92,6 +92,19 @@ def test_several_winners_ties_and_missing_combinations(tmp_path):
     )
 
 
+def test_places_of_more_than_three_winners_add_up_to_all_problems(tmp_path):
+    winners = ("vn", "vn", "sr-vn", "gd", "bw-gd", "svgd")
+    runs = []
+    for problem, winner in zip("abcdef", winners, strict=True):
+        for solver in dict.fromkeys(winners):
+            runs += seeds([REACHES if solver == winner else FAR] * 2, problem, solver)
+    text = conclude(tmp_path, runs)
+    assert " ranks first on 2 of 6 problems, " in text
+    counts = re.findall(r"on (\d)(?= of 6 problems,|,|;)", text.partition("VN ranks first")[2])
+    assert [int(count) for count in counts] == [2, 1, 1, 2]
+    assert ", others on 2; " in text
+
+
 def test_one_seed_says_nothing_about_other_seeds(tmp_path):
     text = conclude(tmp_path, [Run(REACHES), Run(FAR, solver="gd")])
     assert text == (

@@ -180,7 +180,10 @@ def _winners(wins: Counter[str], compared: int) -> str:
         return f"{quoted(name)} ranks first"
     if count == compared:
         return f"{quoted(name)} ranks first on {_share(count, compared)}"
-    texts = [f"{quoted(other)} on {times}" for other, times in others[: MAX_NAMES - 1]]
+    named, unnamed = others[: MAX_NAMES - 1], others[MAX_NAMES - 1 :]
+    texts = [f"{quoted(other)} on {times}" for other, times in named]
+    if unnamed:
+        texts.append(f"others on {sum(times for _, times in unnamed)}")
     head = f"{quoted(name)} ranks first on {count} of {compared} problems"
     return ", ".join([head, *texts])
 
